@@ -1,0 +1,232 @@
+"""What an agent is: instructions, skills, tools, the children it may start. Validated at once, frozen, fingerprinted.
+
+Rules:
+
+- Construction does no I/O and lists every fault in one `DefinitionError`.
+- The fingerprint is the SHA-256 of the canonical encoding of everything declared, children included.
+- Tools of the definition are complete at construction: the intrinsic ones are in `AgentDefinition.offered`.
+- A name is display text in Unicode normal form C; two names equal in that form are the same name. Its *address* is
+  the name itself where it is already plain, else a plain form with a digest, so no two names share an address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from actors.errors import DefinitionError
+from actors.grants import covers
+from actors.intrinsics import CHILDREN, INTRINSICS, READING
+from actors.roles import ROLES
+from actors.roles.role import RESERVED_NAMESPACES, Role
+from actors.schema import canonical, digest, schema_faults
+from actors.tools import TOOL_NAME, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["AgentDefinition", "MCPSource", "Skill", "ToolSet", "address"]
+
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+JOINERS = frozenset({"\u200c", "\u200d"})
+
+
+def address(name: str) -> str:
+    """Return the stable plain address of a display *name*; different names have different addresses."""
+    if PLAIN.fullmatch(name):
+        return name
+    plain = re.sub(r"[^a-z0-9]+", "-", unicodedata.normalize("NFKD", name).lower()).strip("-")[:40] or "agent"
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def name_faults(name: str, kind: str) -> Iterator[str]:
+    """Yield what is wrong with a display *name*."""
+    if not name.strip():
+        yield f"{kind} name is blank"
+    elif name != name.strip():
+        yield f"{kind} name {name!r} has blanks around it"
+    if len(name) > 64:
+        yield f"{kind} name {name[:64]!r}… has {len(name)} characters; the limit is 64"
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") and character not in JOINERS:
+            yield f"{kind} name {name!r} holds the invisible character U+{ord(character):04X}"
+
+
+def _normal(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
+
+
+@attrs.frozen
+class Skill:
+    """A text the model can read when it needs it; offered only where every tool it names is in the definition."""
+
+    name: str = attrs.field(converter=_normal)
+    description: str
+    text: str
+    tools: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+
+
+@attrs.frozen
+class MCPSource:
+    """An MCP server whose tools a definition takes in, under ``name__tool`` or, with ``prefix=""``, bare names.
+
+    ``command`` starts a server on standard input and output, ``url`` reaches one over HTTP; exactly one is given.
+    """
+
+    name: str
+    command: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    url: str = ""
+    tools: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    required: bool = True
+    prefix: str | None = None
+
+
+@attrs.frozen
+class ToolSet:
+    """The tools of a definition by where they come from: Python functions, and MCP servers."""
+
+    direct: tuple[Tool, ...] = attrs.field(default=(), converter=tuple)
+    mcp: tuple[MCPSource, ...] = attrs.field(default=(), converter=tuple)
+
+
+@attrs.frozen
+class AgentDefinition:
+    """One agent, as data. Equal definitions have equal fingerprints; nothing about it changes after construction.
+
+    ``output`` is a JSON Schema as text for the final answer, or empty for free text. ``wake`` tells whether notices of
+    background children start a turn when the actor is idle, ``steer`` whether they join a turn in flight.
+    ``tools`` keeps what was declared; ``offered`` holds all tools by name, the intrinsic ones included.
+    """
+
+    name: str = attrs.field(converter=_normal)
+    role: Role = attrs.field(converter=Role)
+    instructions: str = ""
+    skills: tuple[Skill, ...] = attrs.field(default=(), converter=tuple)
+    tools: ToolSet = attrs.field(factory=ToolSet)
+    children: tuple[AgentDefinition, ...] = attrs.field(default=(), converter=tuple)
+    output: str = ""
+    wake: bool = attrs.field(default=True, kw_only=True)
+    steer: bool = attrs.field(default=False, kw_only=True)
+    offered: tuple[Tool, ...] = attrs.field(init=False, eq=False, repr=False)
+    address: str = attrs.field(init=False, eq=False, repr=False)
+    fingerprint: str = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        faults = tuple(_faults(self))
+        if faults:
+            raise DefinitionError(f"definition {self.name!r}", faults)
+        object.__setattr__(self, "address", address(self.name))
+        object.__setattr__(self, "offered", (*self.tools.direct, *(INTRINSICS[name] for name in _intrinsic(self))))
+        object.__setattr__(self, "fingerprint", digest(canonical(self._declaration())))
+
+    def _declaration(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "instructions": self.instructions,
+            "skills": [attrs.asdict(skill) for skill in self.skills],
+            "tools": [tool.declaration() for tool in self.offered],
+            "mcp": [attrs.asdict(source) for source in self.tools.mcp],
+            "children": [child.fingerprint for child in self.children],
+            "output": self.output,
+            "wake": self.wake,
+            "steer": self.steer,
+        }
+
+    def full_instructions(self) -> str:
+        """Return what the model is told: the role's text, the agent's own, and the list of skills and children."""
+        parts = [ROLES[self.role].instructions, self.instructions.strip()]
+        if self.skills:
+            parts.append("Skills (read one with read_skill):\n" + _lines((s.name, s.description) for s in self.skills))
+        if self.children:
+            about = ((c.address, c.instructions.strip().partition("\n")[0][:160]) for c in self.children)
+            parts.append("Agents you may start with delegate:\n" + _lines(about))
+        if self.output:
+            parts.append(f"Answer with JSON that satisfies this schema, and nothing else:\n{self.output}")
+        return "\n\n".join(part for part in parts if part)
+
+
+def _lines(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {name}: {text}" if text else f"- {name}" for name, text in pairs)
+
+
+def _intrinsic(definition: AgentDefinition) -> tuple[str, ...]:
+    skills = ("read_skill",) if definition.skills else ()
+    children = CHILDREN if definition.children else ()
+    return (*READING, *skills, "ask_person", *children, *ROLES[definition.role].tools)
+
+
+def _faults(definition: AgentDefinition) -> Iterator[str]:
+    yield from name_faults(definition.name, "agent")
+    yield from _skill_faults(definition)
+    yield from _tool_faults(definition)
+    yield from _source_faults(definition)
+    yield from _child_faults(definition)
+    if definition.output:
+        yield from schema_faults(definition.output, set(), label="output")
+
+
+def _repeated(names: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield name
+        seen.add(name)
+
+
+def _skill_faults(definition: AgentDefinition) -> Iterator[str]:
+    known = {tool.name for tool in definition.tools.direct} | INTRINSICS.keys()
+    sources = tuple(f"{source.name}__" for source in definition.tools.mcp)
+    bare = any(source.prefix == "" for source in definition.tools.mcp)
+    for skill in definition.skills:
+        yield from name_faults(skill.name, "skill")
+        for name in skill.tools:
+            if name not in known and not bare and not name.startswith(sources or ("\0",)):
+                yield f"skill {skill.name!r} names the tool {name!r}, which the definition does not have"
+    for name in _repeated(skill.name for skill in definition.skills):
+        yield f"duplicate skill name {name!r}"
+
+
+def _tool_faults(definition: AgentDefinition) -> Iterator[str]:
+    spec = ROLES[definition.role]
+    for tool in definition.tools.direct:
+        if tool.name in INTRINSICS:
+            yield f"tool name {tool.name!r} is reserved for an intrinsic tool; rename yours"
+        if tool.access.level > spec.ceiling.access.level:
+            yield (
+                f"tool {tool.name!r} has access {tool.access.value!r}, above what a {definition.role.value} may do "
+                f"({spec.ceiling.access.value!r}); give it to another role"
+            )
+        for authority in sorted(tool.authorities):
+            reserved = authority.partition(".")[0] in RESERVED_NAMESPACES
+            if reserved and not covers(spec.loan_ceiling.authorities, authority):
+                yield f"tool {tool.name!r} requires {authority!r}, which a {definition.role.value} can never hold"
+        if tool.run is None:
+            yield f"tool {tool.name!r} has no function to run"
+    for name in _repeated(tool.name for tool in definition.tools.direct):
+        first, second = [t for t in definition.tools.direct if t.name == name][:2]
+        yield f"duplicate direct tool name {name!r}, owned by {first.source!r} and by {second.source!r}"
+
+
+def _source_faults(definition: AgentDefinition) -> Iterator[str]:
+    for source in definition.tools.mcp:
+        if not TOOL_NAME.fullmatch(source.name) or "__" in source.name:
+            yield f"MCP source name {source.name!r} is not plain (letters, digits, '.', '_', '-', and no '__')"
+        if bool(source.command) == bool(source.url):
+            yield f"MCP source {source.name!r} needs a command or a url, one of the two"
+    for name in _repeated(source.name for source in definition.tools.mcp):
+        yield f"duplicate MCP tool source {name!r}"
+
+
+def _child_faults(definition: AgentDefinition) -> Iterator[str]:
+    may_start = ROLES[definition.role].may_start
+    for child in definition.children:
+        if child.role not in may_start:
+            roles = ", ".join(sorted(role.value for role in may_start))
+            yield f"child {child.name!r} is a {child.role.value}; a {definition.role.value} may start {roles}"
+    for name in _repeated(child.name for child in definition.children):
+        yield f"duplicate child name {name!r}"

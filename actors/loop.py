@@ -1,0 +1,311 @@
+"""The loop of one actor, pure: ``advance(state, fact) -> (state, effects)``.
+
+Rules:
+
+- Facts arrive in one total order; the same facts give the same state, live or folded from a journal.
+- A fact for another turn, or one the phase has no transition for, changes nothing.
+- Every call is answered exactly once, directly after its reply, in call order; ids are unique in the whole history.
+- A reply cut by the output limit runs nothing. At the step limit the model is asked once more, without tools.
+- The same calls with the same results, again and again: the model is told once, then the turn ends.
+
+Phases and what moves them (the table `TRANSITIONS`):
+
+    idle  --TurnOpened-->  model
+    model --ModelReplied-> tools | model | idle        model --ModelFailed--> idle
+    tools --CallFinished-> tools | model | idle
+    any but idle: Steered stays, TurnStopped --> idle
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from actors.messages import (
+    AskModel,
+    CallFinished,
+    EndTurn,
+    Item,
+    Limits,
+    ModelFailed,
+    ModelReplied,
+    ModelReply,
+    Note,
+    Outcome,
+    ReplyStop,
+    Results,
+    RunCalls,
+    Said,
+    Steered,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    TurnOpened,
+    TurnStopped,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.messages import Effect, Fact
+
+__all__ = ["IDLE", "LoopState", "Phase", "advance", "failures", "unanswered"]
+
+REMEMBERED_PAIRS = 16
+COMPARED_CHARACTERS = 500
+TRUNCATED = "The output limit cut this reply, so the call was not run. Send less in one reply."
+OVER_CALLS = "The turn's limit of tool calls is reached, so the call was not run. Answer with what you have."
+NO_TOOLS = "No tools are left in this turn, so the call was not run."
+REPEATED = "You have made the same call with the same result {count} times. Do something else, or answer with what you have."
+
+
+class Phase(enum.StrEnum):
+    """Where a turn stands: no turn, waiting for the model, or waiting for tools."""
+
+    IDLE = "idle"
+    MODEL = "model"
+    TOOLS = "tools"
+
+
+class LoopState(msgspec.Struct, frozen=True):
+    """Everything the loop knows. ``history`` spans all turns; the rest is of the turn in flight.
+
+    ``pending`` are the calls of the last reply, ``results`` the answers so far, ``seen`` the recent call and result
+    pairs with their counts, ``ids`` every call id of the history, ``began`` where in the history the last turn begins.
+    """
+
+    phase: Phase = Phase.IDLE
+    turn: str = ""
+    history: tuple[Item, ...] = ()
+    limits: Limits = Limits()
+    usage: Usage = Usage()
+    steps: int = 0
+    pending: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    steered: tuple[str, ...] = ()
+    seen: tuple[tuple[str, int], ...] = ()
+    warned: bool = False
+    final: bool = False
+    ids: frozenset[str] = frozenset()
+    began: int = 0
+
+
+IDLE = LoopState()
+Step = tuple[LoopState, tuple["Effect", ...]]
+
+
+def advance(state: LoopState, fact: Fact) -> Step:
+    """Return the next state and what to do now. Never raises for any fact in any phase."""
+    handler = TRANSITIONS.get((state.phase, type(fact)))
+    if handler is None or (state.phase is not Phase.IDLE and fact.turn != state.turn):
+        return state, ()
+    return handler(state, fact)
+
+
+def unanswered(state: LoopState) -> tuple[ToolCall, ...]:
+    """Return the calls of the last reply that have no result yet."""
+    answered = {result.call_id for result in state.results}
+    return tuple(call for call in state.pending if call.id not in answered)
+
+
+def failures(state: LoopState) -> tuple[str, ...]:
+    """Return a sentence for each call of the last turn that was denied or failed, in order."""
+    return tuple(
+        f"{result.name}: {result.denial.text if result.denial else result.text}"
+        for item in state.history[state.began :]
+        if isinstance(item, Results)
+        for result in item.results
+        if result.error
+    )
+
+
+def _opened(state: LoopState, fact: TurnOpened) -> Step:
+    opened = LoopState(
+        phase=Phase.MODEL,
+        turn=fact.turn,
+        history=(*state.history, Said(fact.text)),
+        limits=fact.limits,
+        ids=state.ids,
+        began=len(state.history),
+    )
+    return opened, (AskModel(),)
+
+
+def _replied(state: LoopState, fact: ModelReplied) -> Step:
+    reply = fact.reply
+    usage = state.usage + reply.usage
+    if not reply.calls:
+        return _answered(replace(state, history=(*state.history, reply), usage=usage, steps=state.steps + 1), reply)
+    reply, ids = _with_unique_ids(reply, state)
+    state = replace(
+        state,
+        phase=Phase.TOOLS,
+        history=(*state.history, reply),
+        usage=usage,
+        steps=state.steps + 1,
+        pending=reply.calls,
+        ids=ids,
+    )
+    spent = _spent(state)
+    if reply.stop is ReplyStop.LENGTH:
+        refused = _refuse(state, reply.calls, TRUNCATED)
+        state, effects = _after_results(refused)
+        return state, (Note("output_truncated", f"{len(reply.calls)} calls not run"), *effects)
+    if state.final or spent is not None:
+        return _end(_closed(_refuse(state, reply.calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
+    return _start(state)
+
+
+def _start(state: LoopState) -> Step:
+    """Run the pending calls, as many as the turn's limit allows."""
+    allowed, made = state.limits.calls, state.usage.calls
+    left = len(state.pending) if allowed is None else max(0, allowed - made)
+    run = state.pending[:left]
+    if run is not state.pending and len(run) < len(state.pending):
+        state = _refuse(state, state.pending[left:], OVER_CALLS)
+    state = replace(state, usage=msgspec.structs.replace(state.usage, calls=made + len(run)))
+    return (state, (RunCalls(run),)) if run else _after_results(state)
+
+
+def _answered(state: LoopState, reply: ModelReply) -> Step:
+    """The model gave a text and no calls."""
+    if state.final:
+        return _end(state, StopReason.MAX_STEPS, reply.text)
+    if reply.stop is ReplyStop.LENGTH:
+        state, effects = _end(state, StopReason.COMPLETED, reply.text, "the output limit cut the answer")
+        return state, (Note("output_truncated", "the answer"), *effects)
+    if state.steered:
+        return _ask(state)
+    return _end(state, StopReason.COMPLETED, reply.text)
+
+
+def _failed(state: LoopState, fact: ModelFailed) -> Step:
+    return _end(state, StopReason.FAILED, "", fact.error)
+
+
+def _finished(state: LoopState, fact: CallFinished) -> Step:
+    result = fact.result
+    if all(call.id != result.call_id for call in unanswered(state)):
+        return state, ()
+    state = replace(state, results=(*state.results, result))
+    return (state, ()) if len(state.results) < len(state.pending) else _after_results(state)
+
+
+def _after_results(state: LoopState) -> Step:
+    """All calls are answered: put the results into the history and go on, or stop a loop that goes round."""
+    seen, most = _count_pairs(state)
+    state = replace(_closed(state), seen=seen)
+    if most >= state.limits.repeats:
+        if state.warned:
+            return _end(state, StopReason.REPEATED_CALLS, "", f"the same call gave the same result {most} times")
+        text = REPEATED.format(count=most)
+        state = replace(state, warned=True, history=(*state.history, Said(text)))
+        state, effects = _ask(state)
+        return state, (Note("repeated_calls", text), *effects)
+    return _ask(state)
+
+
+def _ask(state: LoopState) -> Step:
+    """Take up what was sent meanwhile and ask the model, for the last time when the step limit is reached."""
+    if state.steered:
+        state = replace(state, history=(*state.history, *map(Said, state.steered)), steered=())
+    final = state.limits.steps is not None and state.steps >= state.limits.steps
+    return replace(state, phase=Phase.MODEL, final=final), (AskModel(final=final),)
+
+
+def _steered(state: LoopState, fact: Steered) -> Step:
+    return replace(state, steered=(*state.steered, fact.text)), ()
+
+
+def _stopped(state: LoopState, fact: TurnStopped) -> Step:
+    text = f"The call was stopped ({fact.reason.value}) before it ended."
+    state = _refuse(state, unanswered(state), text, Outcome.CANCELLED)
+    return _end(_closed(state) if state.pending else state, fact.reason, "", fact.detail)
+
+
+def _refuse(
+    state: LoopState, calls: tuple[ToolCall, ...], text: str, outcome: Outcome = Outcome.ERROR
+) -> LoopState:
+    """Answer *calls* without running them."""
+    refused = tuple(ToolResult(call.id, call.name, text, outcome) for call in calls)
+    return replace(state, results=(*state.results, *refused))
+
+
+def _closed(state: LoopState) -> LoopState:
+    """Put the results into the history in call order; nothing is pending afterwards."""
+    if len(state.results) > 1:
+        by_id = {result.call_id: result for result in state.results}
+        ordered = tuple(by_id[call.id] for call in state.pending)
+    else:
+        ordered = state.results
+    return replace(state, history=(*state.history, Results(ordered)), pending=(), results=())
+
+
+def _end(state: LoopState, reason: StopReason, output: str, detail: str = "") -> Step:
+    """End the turn. What was sent and not taken up stays in the history, so nothing said is lost."""
+    history = (*state.history, *map(Said, state.steered)) if state.steered else state.history
+    ended = LoopState(turn=state.turn, history=history, ids=state.ids, began=state.began)
+    return ended, (EndTurn(state.turn, reason, output, state.usage, detail),)
+
+
+def _spent(state: LoopState) -> StopReason | None:
+    """Tell which limit of the turn is used up, if one is."""
+    limits, usage = state.limits, state.usage
+    if limits.tokens is not None and usage.tokens >= limits.tokens:
+        return StopReason.MAX_TOKENS
+    if limits.money is not None and usage.money is not None and usage.money >= limits.money:
+        return StopReason.MAX_MONEY
+    return None
+
+
+def _with_unique_ids(reply: ModelReply, state: LoopState) -> tuple[ModelReply, frozenset[str]]:
+    """Keep the provider's ids where they are unique in the whole history; name the other calls by step and place."""
+    ids = set(state.ids)
+    calls: list[ToolCall] = []
+    for place, call in enumerate(reply.calls):
+        known = call.id
+        if not known or known in ids:
+            known = f"{state.turn}.{state.steps + 1}.{place + 1}"
+            while known in ids:
+                known += "x"
+            call = ToolCall(known, call.name, call.arguments)
+        ids.add(known)
+        calls.append(call)
+    return replace(reply, calls=tuple(calls)), frozenset(ids)
+
+
+def _count_pairs(state: LoopState) -> tuple[tuple[tuple[str, int], ...], int]:
+    """Count equal calls with equal results; anything new in a step starts the counts again."""
+    texts = {result.call_id: result.text[:COMPARED_CHARACTERS] for result in state.results}
+    pairs = {f"{call.name}\0{_same_text(call.arguments)}\0{texts[call.id]}" for call in state.pending}
+    known = {key: count for key, count in state.seen}
+    if pairs <= known.keys():
+        for key in pairs:
+            known[key] += 1
+        return tuple(known.items()), max(known.values())
+    counts = dict.fromkeys((*known, *sorted(pairs)), 1)
+    return tuple(counts.items())[-REMEMBERED_PAIRS:], 1
+
+
+def _same_text(arguments: str) -> str:
+    """Return *arguments* so that key order and blanks make no difference."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return arguments
+
+
+TRANSITIONS: dict[tuple[Phase, type], Callable[[LoopState, Any], Step]] = {
+    (Phase.IDLE, TurnOpened): _opened,
+    (Phase.MODEL, ModelReplied): _replied,
+    (Phase.MODEL, ModelFailed): _failed,
+    (Phase.MODEL, Steered): _steered,
+    (Phase.MODEL, TurnStopped): _stopped,
+    (Phase.TOOLS, CallFinished): _finished,
+    (Phase.TOOLS, Steered): _steered,
+    (Phase.TOOLS, TurnStopped): _stopped,
+}

@@ -1,0 +1,77 @@
+"""The ports of an actor: the only things outside itself that it can name.
+
+An actor holds a `Model` to ask and a `Toolbox` for the turn in flight. It can name neither a bridge, nor a registry,
+nor a policy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from actors.messages import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.messages import ModelReply, ToolCall, ToolResult
+
+__all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Toolbox"]
+
+
+class ModelError(Exception):
+    """A model could not answer. ``text`` says why and what would help; the turn ends as failed, the actor lives on."""
+
+
+class OfferedTool(msgspec.Struct, frozen=True):
+    """One tool as a model is told of it: name, description, JSON Schema as text."""
+
+    name: str
+    description: str
+    input_schema: str
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """The tools offered for one model request, in the definition's order, and the definition they come from."""
+
+    fingerprint: str
+    tools: tuple[OfferedTool, ...]
+    names: tuple[str, ...]
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """What a model is asked: instructions, the whole history, the tools offered, for which actor and turn.
+
+    ``agent`` is the name of the definition, ``actor`` the path of the running actor.
+    """
+
+    agent: str
+    actor: str
+    turn: str
+    instructions: str
+    history: tuple[Item, ...]
+    tools: tuple[OfferedTool, ...]
+
+
+class Model(Protocol):
+    """Something that answers a request. Safe to use from many actors at once."""
+
+    async def reply(self, request: ModelRequest, delta: Callable[[str], None]) -> ModelReply:
+        """Return the whole reply; call *delta* with pieces of its text as they come.
+
+        Raises `ModelError`. On cancel the request is given up at once and nothing is left open.
+        """
+
+
+class Toolbox(Protocol):
+    """An actor's end of the bridge for one turn."""
+
+    def manifest(self) -> Offer:
+        """Return the tools to offer in the next model request."""
+
+    def concurrent(self, calls: tuple[ToolCall, ...]) -> bool:
+        """Tell whether *calls* may run at the same time."""
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Run one call and return its result, already recorded. Raises nothing but CancelledError."""

@@ -1,0 +1,51 @@
+"""What a role is: a ceiling of authority, base instructions, what it may start, and the shape of its result.
+
+Rules:
+
+- Four namespaces of authority belong to the system: ``workflow``, ``workspace``, ``secrets``, ``children``. In these a
+  role's ceiling decides. Any other namespace belongs to a product: it passes a role, and only the principal grants it.
+- `cap` narrows to the ceiling; `loan_ceiling` is the most a role can hold together with what is lent to it.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from actors.grants import Grants, attenuate
+
+__all__ = ["RESERVED_NAMESPACES", "Role", "RoleSpec", "cap"]
+
+RESERVED_NAMESPACES = frozenset({"workflow", "workspace", "secrets", "children"})
+
+
+class Role(enum.StrEnum):
+    """The five kinds of actor."""
+
+    BUILDER = "builder"
+    RUN = "run"
+    REVIEWER = "reviewer"
+    FIXER = "fixer"
+    CHILD = "child"
+
+
+@attrs.frozen
+class RoleSpec:
+    """A role's ceiling (without loans), its ceiling with loans, its text, the roles it may start, its own tools."""
+
+    role: Role
+    ceiling: Grants
+    loan_ceiling: Grants
+    instructions: str
+    may_start: frozenset[Role]
+    tools: tuple[str, ...] = ()
+
+
+def cap(grants: Grants, ceiling: Grants) -> Grants:
+    """Return *grants* narrowed to a role's *ceiling*; authorities of product namespaces pass."""
+    product = frozenset(name for name in grants.authorities if name.partition(".")[0] not in RESERVED_NAMESPACES)
+    met = attenuate(grants, ceiling)
+    if not product:
+        return met
+    return attrs.evolve(met, authorities=met.authorities | product)

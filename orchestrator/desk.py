@@ -1,0 +1,136 @@
+"""The intrinsic tools that read an actor's own things and write the session's own record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.messages import Denial
+from orchestrator.context import Delivered
+from orchestrator.facts import NeedsApproval
+from orchestrator.journal.records import FindingRecorded, FixRecorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actors.messages import ToolCall
+    from orchestrator.capability import Capability
+    from orchestrator.facts import Verdict
+    from orchestrator.journal.journal import Journal
+    from orchestrator.registry import Registered
+
+__all__ = ["Desk"]
+
+DEFAULT_PIECE = 16_384
+MAX_LINES = 200
+
+
+class Desk:
+    """The executors of ``read_skill``, ``get_api_spec``, ``read_output``, ``search_output``, ``record_*``."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def tools(self) -> dict[str, Callable[[Capability, ToolCall, Mapping[str, Any]], Any]]:
+        """Return the executors by tool name."""
+        return {
+            "read_skill": self.read_skill,
+            "get_api_spec": self.get_api_spec,
+            "read_output": self.read_output,
+            "search_output": self.search_output,
+            "record_finding": self.record_finding,
+            "record_fix": self.record_fix,
+        }
+
+    async def read_skill(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return the text of a skill of the actor's own definition."""
+        skills = capability.member.resolved.definition.skills
+        for skill in skills:
+            if skill.name == arguments["name"]:
+                return skill.text
+        names = ", ".join(skill.name for skill in skills)
+        return Delivered(f"You have no skill {arguments['name']!r}. Yours: {names}.", failed=True)
+
+    async def get_api_spec(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return each named tool's description, schema and verdict; one bad name fails the whole call."""
+        wanted = _names(arguments.get("tool_name"))
+        if not wanted:
+            return Delivered("tool_name is required: a tool's name, or a list of names.", failed=True)
+        catalog = {item.tool.name: (item, verdict) for item, verdict in capability.catalog()}
+        unknown = [name for name in wanted if name not in catalog]
+        if unknown:
+            text = f"unknown=[{', '.join(unknown)}]. Your tools: {', '.join(catalog)}."
+            return Delivered(text, failed=True)
+        return [spec(*catalog[name]) for name in sorted(set(wanted))]
+
+    async def read_output(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return a piece of a stored output; offsets count characters."""
+        text = self._output(capability, arguments["handle"])
+        if text is None:
+            return Delivered(f"You have no stored output {arguments['handle']!r}.", failed=True)
+        start = arguments.get("offset", 0)
+        end = min(len(text), start + min(arguments.get("limit", DEFAULT_PIECE), DEFAULT_PIECE))
+        return f"characters {start} to {end} of {len(text)}:\n{text[start:end]}"
+
+    async def search_output(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return the lines of a stored output that contain a text, with their numbers."""
+        text = self._output(capability, arguments["handle"])
+        if text is None:
+            return Delivered(f"You have no stored output {arguments['handle']!r}.", failed=True)
+        found = [(n, line[:500]) for n, line in enumerate(text.splitlines(), 1) if arguments["text"] in line]
+        shown = "\n".join(f"{number}: {line}" for number, line in found[:MAX_LINES])
+        return f"{len(found)} lines contain it.\n{shown}"
+
+    def _output(self, capability: Capability, handle: str) -> str | None:
+        owner, text = self._journal.state.outputs.get(handle, ("", ""))
+        return text if owner == capability.member.path else None
+
+    async def record_finding(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Put a finding, or a verdict on one, on the session's record."""
+        number = len(self._journal.state.findings) + 1
+        record = FindingRecorded(
+            number,
+            arguments["subject"],
+            arguments["message"],
+            arguments.get("place", ""),
+            arguments.get("verdict", "open"),
+        )
+        self._journal.append(capability.member.path, record)
+        return f"finding {number} is on record"
+
+    async def record_fix(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Put a proposed change on the session's record."""
+        number = len(self._journal.state.fixes) + 1
+        record = FixRecorded(number, arguments["path"], arguments["diff"], arguments.get("reason", ""))
+        self._journal.append(capability.member.path, record)
+        return f"fix {number} is on record"
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return the names asked for: one, a list, or a list written as text."""
+    if isinstance(value, str):
+        try:
+            decoded = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            decoded = None
+        listed = isinstance(decoded, list) and decoded and all(isinstance(n, str) and n.strip() for n in decoded)
+        return tuple(decoded) if listed else ((value,) if value.strip() else ())
+    return tuple(value) if isinstance(value, list) else ()
+
+
+def spec(item: Registered, verdict: Verdict) -> dict[str, Any]:
+    """Return one tool's entry as ``get_api_spec`` shows it."""
+    shown: dict[str, Any] = {
+        "name": item.tool.name,
+        "version": item.tool.version,
+        "description": item.tool.description,
+        "input_schema": msgspec.Raw(item.tool.input_schema.encode()),
+        "access": item.tool.access.value,
+        "verdict": "permitted",
+    }
+    if isinstance(verdict, NeedsApproval):
+        shown["verdict"] = "needs_approval"
+    elif isinstance(verdict, Denial):
+        shown.update(verdict="denied", code=verdict.code, message=verdict.message, remedy=verdict.remedy)
+    return shown

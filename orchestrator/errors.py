@@ -1,0 +1,82 @@
+"""The errors of sessions, admission and files.
+
+    OrchestratorError
+    ├── SessionBusy        another caller's run is in flight
+    ├── SessionClosed      the session does not take anything any more
+    ├── SessionIdle        there is no turn in flight to wait for
+    ├── TurnRefused        a turn that cannot be accepted: its policy or grants are not possible here
+    ├── WouldDeadlock      a cycle of actors that would wait for each other
+    ├── ResolutionFailed   a definition whose sources or schemas cannot be taken into a session
+    └── HandleRefused      a session handle that does not fit this agent or this store
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "HandleRefused",
+    "OrchestratorError",
+    "ResolutionFailed",
+    "SessionBusy",
+    "SessionClosed",
+    "SessionIdle",
+    "TurnRefused",
+    "WouldDeadlock",
+]
+
+
+class OrchestratorError(Exception):
+    """Base of every error this package raises on purpose; stores have a tree of their own."""
+
+
+class SessionBusy(OrchestratorError):
+    """Another caller's ``run`` is in flight in *session*; nothing was taken. Send, or wait for it."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__(f"session {session} is busy: a run is in flight; send a message to steer it, or wait for its end")
+
+
+class SessionClosed(OrchestratorError):
+    """The session is closed; start it again from its handle."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__(f"session {session} is closed; start it again from its handle")
+
+
+class SessionIdle(OrchestratorError):
+    """There is no turn in flight to wait for."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__(f"session {session} has no turn in flight to wait for; give run() a turn")
+
+
+class TurnRefused(OrchestratorError):
+    """The turn was not accepted; *turn* is its id, *reason* what is wrong with it."""
+
+    def __init__(self, turn: str, reason: str) -> None:
+        self.turn = turn
+        self.reason = reason
+        super().__init__(f"turn {turn} was refused: {reason}")
+
+
+class WouldDeadlock(OrchestratorError):
+    """Waiting would close the *cycle* of actors that wait for each other."""
+
+    def __init__(self, cycle: tuple[str, ...]) -> None:
+        self.cycle = cycle
+        super().__init__(f"would_deadlock: {' waits for '.join(cycle)}; answer instead of asking back")
+
+
+class ResolutionFailed(OrchestratorError):
+    """A definition cannot be taken into a session; *faults* lists every reason."""
+
+    def __init__(self, definition: str, faults: tuple[str, ...]) -> None:
+        self.definition = definition
+        self.faults = faults
+        super().__init__(f"definition {definition!r} cannot be resolved:" + "".join(f"\n  - {fault}" for fault in faults))
+
+
+class HandleRefused(OrchestratorError):
+    """A handle that cannot be resumed here, and why."""

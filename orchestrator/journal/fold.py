@@ -1,0 +1,359 @@
+"""What a journal says, pure: ``fold`` applies every entry, in order, to an empty `SessionState`.
+
+Rules:
+
+- The state after n entries is the state the live session had after appending them; a test holds every prefix to it.
+- Loop states are folded through the same ``advance`` that moves a live actor. A live session leaves that part out
+  (``loops=False``), because its actors hold their own loop states.
+- An intent without an outcome is *in doubt*; one whose outcome is ``unknown`` is *unresolved* until it is settled.
+- A child turn's outcome is owed to its parent until exactly one record discharges or drops it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.loop import IDLE, LoopState, Phase, advance
+from actors.messages import (
+    CallFinished,
+    EndTurn,
+    ModelFailed,
+    ModelReplied,
+    Outcome,
+    Steered,
+    TurnOpened,
+    TurnOrigin,
+    TurnStopped,
+)
+from orchestrator.focus import OPEN, Policy
+from orchestrator.journal.records import (
+    ActorExited,
+    ActorRestarted,
+    ActorSpawned,
+    CallIntended,
+    EffectSettled,
+    FindingRecorded,
+    FixRecorded,
+    LoanEnded,
+    LoanMade,
+    OfferMade,
+    OutcomeDropped,
+    OutcomeRecorded,
+    OutputStored,
+    SessionOpened,
+    SessionParked,
+    SessionResumed,
+    StepFinished,
+    StepStarted,
+    TurnAccepted,
+    TurnEnded,
+    TurnRejected,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from actors.grants import Grants
+
+    from orchestrator.journal.records import Entry
+
+__all__ = ["ActorState", "OwedOutcome", "SessionState", "fold"]
+
+Terms = tuple[Policy, "Grants | None"]
+OPEN_TERMS: Terms = (OPEN, None)
+LOOP_FACTS = (TurnOpened, ModelReplied, ModelFailed, CallFinished, Steered, TurnStopped)
+
+
+class ActorState:
+    """What the journal says of one actor.
+
+    ``waiting`` are accepted turns in order, the one in flight first. ``task`` is the turn its parent delegated to it.
+    ``terms`` are the policy and grants of the turn that started it, ``last_terms`` those of its last accepted turn.
+    """
+
+    __slots__ = (
+        "crash_mark",
+        "ended",
+        "exited",
+        "incarnation",
+        "last_fact",
+        "last_terms",
+        "loop",
+        "offered",
+        "path",
+        "spawned",
+        "stuck",
+        "task",
+        "terms",
+        "waiting",
+    )
+
+    def __init__(self, path: str, spawned: ActorSpawned) -> None:
+        self.path = path
+        self.spawned = spawned
+        self.incarnation = 1
+        self.exited = ""
+        self.waiting: list[TurnAccepted] = []
+        self.task = ""
+        self.terms: Terms | None = None
+        self.last_terms = OPEN_TERMS
+        self.offered: OfferMade | None = None
+        self.loop: LoopState = IDLE
+        self.ended: EndTurn | None = None
+        self.last_fact = 0
+        self.crash_mark = 0
+        self.stuck = False
+
+    def accepted(self, turn: str) -> TurnAccepted | None:
+        """Return the accepted and not yet ended turn with this id."""
+        return next((waiting for waiting in self.waiting if waiting.turn == turn), None)
+
+
+class OwedOutcome:
+    """The outcome of one child turn. ``discharged`` is empty while the parent is owed it."""
+
+    __slots__ = ("child", "discharged", "parent", "status", "text", "turn", "wakes")
+
+    def __init__(self, parent: str, record: OutcomeRecorded) -> None:
+        self.parent = parent
+        self.child = record.child
+        self.turn = record.turn
+        self.status = record.status
+        self.text = record.text
+        self.wakes = record.wakes
+        self.discharged = ""
+
+
+class SessionState:
+    """The fold of a session's entries. Read it freely; only `apply` changes it."""
+
+    def __init__(self) -> None:
+        self.opened: SessionOpened | None = None
+        self.parked = False
+        self.seq = 0
+        self.turns = 0
+        self.spawned = 0
+        self.actors: dict[str, ActorState] = {}
+        self.children: dict[str, list[str]] = {}
+        self.by_call: dict[str, str] = {}
+        self.outcomes: dict[str, OwedOutcome] = {}
+        self.owing: dict[str, dict[str, OwedOutcome]] = {}
+        self.in_doubt: dict[tuple[str, str], CallIntended] = {}
+        self.unresolved: dict[str, CallIntended] = {}
+        self.loans: dict[str, LoanMade] = {}
+        self.borrowed: dict[str, list[str]] = {}
+        self.ended_loans: dict[str, list[LoanMade]] = {}
+        self.findings: list[tuple[str, FindingRecorded]] = []
+        self.fixes: list[tuple[str, FixRecorded]] = []
+        self.outputs: dict[str, tuple[str, str]] = {}
+        self.steps: dict[str, StepStarted] = {}
+        self.finished_steps: dict[str, StepFinished] = {}
+
+    def apply(self, entry: Entry, *, loops: bool = True) -> None:
+        """Take one entry in."""
+        self.seq = entry.seq
+        record = entry.record
+        handler = HANDLERS.get(type(record))
+        if handler is not None:
+            handler(self, entry.actor, record)
+        if loops and isinstance(record, LOOP_FACTS):
+            self._advance(entry, record)
+
+    def _advance(self, entry: Entry, fact: Any) -> None:
+        actor = self.actors.get(entry.actor)
+        if actor is None:
+            return
+        actor.last_fact = entry.seq
+        actor.loop, effects = advance(actor.loop, fact)
+        for effect in effects:
+            if isinstance(effect, EndTurn):
+                actor.ended = effect
+
+    def owed(self, parent: str) -> tuple[OwedOutcome, ...]:
+        """Return the outcomes owed to *parent*, in the order in which they came."""
+        return tuple(self.owing.get(parent, {}).values())
+
+    def live_loans(self, borrower: str) -> tuple[LoanMade, ...]:
+        """Return the loans that give *borrower* something now; a loan fails closed when its lender is gone."""
+        ids = self.borrowed.get(borrower)
+        if not ids:
+            return ()
+        loans = (self.loans[loan] for loan in ids if loan in self.loans)
+        return tuple(loan for loan in loans if loan.lender in self.actors and not self.actors[loan.lender].exited)
+
+    def lost_loans(self, borrower: str) -> tuple[LoanMade, ...]:
+        """Return the loans that gave *borrower* something once and do not any more."""
+        live = self.live_loans(borrower)
+        ids = self.borrowed.get(borrower, ())
+        gone = tuple(self.loans[loan] for loan in ids if loan in self.loans and self.loans[loan] not in live)
+        return (*gone, *self.ended_loans.get(borrower, ()))
+
+
+def fold(entries: Iterable[Entry]) -> SessionState:
+    """Return the state that *entries* add up to."""
+    state = SessionState()
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+def _opened(state: SessionState, _: str, record: SessionOpened) -> None:
+    state.opened = record
+
+
+def _parked(state: SessionState, _: str, __: SessionParked) -> None:
+    state.parked = True
+
+
+def _resumed(state: SessionState, _: str, __: SessionResumed) -> None:
+    """Mark the place of each open turn; one that crashed twice at the same place is stuck."""
+    for actor in state.actors.values():
+        if actor.loop.phase is not Phase.IDLE and not actor.exited:
+            below = f"{actor.path}/"
+            mark = max(a.last_fact for a in state.actors.values() if a is actor or a.path.startswith(below))
+            actor.stuck = not state.parked and actor.crash_mark == mark
+            actor.crash_mark = mark
+    state.parked = False
+
+
+def _spawned(state: SessionState, path: str, record: ActorSpawned) -> None:
+    actor = state.actors[path] = ActorState(path, record)
+    parent = state.actors.get(record.parent)
+    cause = parent.accepted(record.cause) if parent is not None else None
+    actor.terms = None if cause is None else (cause.policy, cause.grants)
+    state.spawned = max(state.spawned, record.number)
+    if record.parent:
+        state.children.setdefault(record.parent, []).append(path)
+    if record.call:
+        state.by_call[f"{record.parent}\0{record.call}"] = path
+
+
+def _restarted(state: SessionState, path: str, record: ActorRestarted) -> None:
+    state.actors[path].incarnation = record.incarnation
+
+
+def _exited(state: SessionState, path: str, record: ActorExited) -> None:
+    state.actors[path].exited = record.reason
+
+
+def _accepted(state: SessionState, path: str, record: TurnAccepted) -> None:
+    state.turns += 1
+    actor = state.actors[path]
+    actor.waiting.append(record)
+    actor.last_terms = (record.policy, record.grants)
+    if record.origin is TurnOrigin.DELEGATE:
+        actor.task = record.turn
+    for turn in record.notices:
+        _discharge(state, turn, "notice")
+
+
+def _rejected(state: SessionState, _: str, __: TurnRejected) -> None:
+    state.turns += 1
+
+
+def _offered(state: SessionState, path: str, record: OfferMade) -> None:
+    state.actors[path].offered = record
+
+
+def _ended(state: SessionState, path: str, record: TurnEnded) -> None:
+    actor = state.actors[path]
+    actor.waiting = [waiting for waiting in actor.waiting if waiting.turn != record.turn]
+    actor.ended = None
+    actor.offered = None
+    actor.stuck = False
+
+
+def _intended(state: SessionState, path: str, record: CallIntended) -> None:
+    state.in_doubt[path, record.call] = record
+
+
+def _call_finished(state: SessionState, path: str, record: CallFinished) -> None:
+    intent = state.in_doubt.pop((path, record.result.call_id), None)
+    if intent is not None and record.result.outcome is Outcome.UNKNOWN:
+        state.unresolved[intent.effect_key] = intent
+    for turn in record.discharged:
+        _discharge(state, turn, "result")
+
+
+def _settled(state: SessionState, _: str, record: EffectSettled) -> None:
+    state.unresolved.pop(record.effect_key, None)
+
+
+def _steered(state: SessionState, _: str, record: Steered) -> None:
+    for turn in record.notices:
+        _discharge(state, turn, "notice")
+
+
+def _outcome(state: SessionState, parent: str, record: OutcomeRecorded) -> None:
+    owed = state.outcomes[record.turn] = OwedOutcome(parent, record)
+    state.owing.setdefault(parent, {})[record.turn] = owed
+
+
+def _dropped(state: SessionState, _: str, record: OutcomeDropped) -> None:
+    _discharge(state, record.turn, record.why.value)
+
+
+def _discharge(state: SessionState, turn: str, how: str) -> None:
+    owed = state.outcomes.get(turn)
+    if owed is not None and not owed.discharged:
+        owed.discharged = how
+        del state.owing[owed.parent][turn]
+
+
+def _loan(state: SessionState, path: str, record: LoanMade) -> None:
+    state.loans[record.loan] = record
+    state.borrowed.setdefault(path, []).append(record.loan)
+
+
+def _loan_ended(state: SessionState, path: str, record: LoanEnded) -> None:
+    loan = state.loans.pop(record.loan, None)
+    if loan is not None:
+        state.borrowed[path].remove(record.loan)
+        state.ended_loans.setdefault(path, []).append(loan)
+
+
+def _finding(state: SessionState, path: str, record: FindingRecorded) -> None:
+    state.findings.append((path, record))
+
+
+def _fix(state: SessionState, path: str, record: FixRecorded) -> None:
+    state.fixes.append((path, record))
+
+
+def _stored(state: SessionState, path: str, record: OutputStored) -> None:
+    state.outputs[record.handle] = (path, record.text)
+
+
+def _step(state: SessionState, _: str, record: StepStarted) -> None:
+    state.steps[record.key] = record
+
+
+def _step_finished(state: SessionState, _: str, record: StepFinished) -> None:
+    state.finished_steps[record.key] = record
+
+
+HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
+    SessionOpened: _opened,
+    SessionParked: _parked,
+    SessionResumed: _resumed,
+    ActorSpawned: _spawned,
+    ActorRestarted: _restarted,
+    ActorExited: _exited,
+    TurnAccepted: _accepted,
+    TurnRejected: _rejected,
+    OfferMade: _offered,
+    TurnEnded: _ended,
+    CallIntended: _intended,
+    CallFinished: _call_finished,
+    EffectSettled: _settled,
+    Steered: _steered,
+    OutcomeRecorded: _outcome,
+    OutcomeDropped: _dropped,
+    LoanMade: _loan,
+    LoanEnded: _loan_ended,
+    FindingRecorded: _finding,
+    FixRecorded: _fix,
+    OutputStored: _stored,
+    StepStarted: _step,
+    StepFinished: _step_finished,
+}

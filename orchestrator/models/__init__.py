@@ -1,0 +1,1 @@
+"""Models: what answers an actor's requests."""

@@ -1,0 +1,49 @@
+"""A tool's answer as text that a model, a journal and a socket can take: valid UTF-8, bounded, never empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+__all__ = ["as_text", "clean", "preview"]
+
+ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def as_text(tool: str, value: Any) -> str:
+    """Return the answer *value* of *tool* as text; an empty one is said to be empty.
+
+    Raises TypeError for a value that is neither text nor JSON.
+    """
+    if type(value) is str:
+        text = clean(value)
+    elif value is None:
+        text = ""
+    else:
+        try:
+            text = ENCODER.encode(value).decode()
+        except UnicodeEncodeError:
+            text = clean(repr(value))
+    return text or f"Tool {tool!r} executed successfully but returned no output."
+
+
+def clean(text: str) -> str:
+    """Return *text* with half surrogate pairs replaced, so that it is valid UTF-8."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def preview(text: str, limit: int, handle: str) -> str:
+    """Return the beginning and the end of *text* within *limit* bytes, and how to read the rest; no character is cut."""
+    size = len(text.encode())
+    half = max(0, limit - 300) // 2
+    head = text.encode()[:half].decode("utf-8", "ignore")
+    tail = text.encode()[-half:].decode("utf-8", "ignore") if half else ""
+    note = f"\n… shortened: {size} bytes in all; read_output(handle={handle!r}, offset=…) reads the rest …\n"
+    return f"{head}{note}{tail}"

@@ -1,0 +1,73 @@
+"""What is required of this project: an id, one sentence, where it comes from, and the step that brings it.
+
+A test says which line it shows: ``@pytest.mark.requirement("I7")``. test_requirements.py compares both ways: a line of
+a step that is reached and has no test fails, and so does a test that names no line.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CURRENT_STEP = 1
+
+# Lines of later steps that have no test yet. Compared for equality: whoever tests one takes it out.
+UNTESTED = frozenset({"I5", "I8", "I12"})
+
+
+class Requirement(NamedTuple):
+    """One line: *sentence* must hold from *step* on; *source* tells who asks for it."""
+
+    id: str
+    sentence: str
+    source: str
+    step: int = 1
+
+
+INVARIANT = "invariant"
+REPORT = "field report"
+
+REQUIREMENTS = (
+    Requirement("I1", "Definitions are deeply frozen: one per fingerprint, one actor per incarnation.", INVARIANT),
+    Requirement("I2", "One name is one tool with one owner, and a clash names both owners.", INVARIANT),
+    Requirement(
+        "I3", "What is offered is in the catalog; catalog, registry and what can be permitted agree.", INVARIANT
+    ),
+    Requirement("I4", "Which tools an actor may use is computed for each call and stored nowhere.", INVARIANT),
+    Requirement(
+        "I5", "An actor's outcomes do not change when every other actor's focus is removed.", INVARIANT, step=2
+    ),
+    Requirement("I6", "Authority only shrinks downwards, focus stays where it was given, no turn widens.", INVARIANT),
+    Requirement("I7", "A denial comes before any effect, has a type, and names what would change it.", INVARIANT),
+    Requirement("I8", "An approval runs exactly the call that was shown, and runs it once.", INVARIANT, step=2),
+    Requirement("I9", "No effect happens a second time unless someone says so.", INVARIANT),
+    Requirement("I10", "Each turn of a child has one outcome, discharged once, across restarts too.", INVARIANT),
+    Requirement("I11", "After close nothing is left running or open, or it is named as abandoned.", INVARIANT),
+    Requirement(
+        "I12", "A secret appears in its store and in the tool it is bound to, nowhere else.", INVARIANT, step=5
+    ),
+    Requirement(
+        "I13", "Events carry the definition's fingerprint and the view that the model was really sent.", INVARIANT
+    ),
+    Requirement("I14", "Each accepted turn ends with one terminal event, never none, never two.", INVARIANT),
+    Requirement("I15", "The history pairs every call with one result, in a shape every provider takes.", INVARIANT),
+    Requirement("B03", "A tool that was never offered does not run when the model names it anyway.", REPORT),
+    Requirement("B13", "Names that look alike stay distinct addresses, or each colliding pair is refused.", REPORT),
+    Requirement("B18", "A recursive, deep, huge or remote schema neither overflows, stalls nor fetches.", REPORT),
+    Requirement("B20", "Broken argument JSON is answered as an error and never runs as empty arguments.", REPORT),
+    Requirement("B22", "A call cut off by the output limit does not run with the part that arrived.", REPORT),
+    Requirement("B24", "Calls with equal, empty or absent ids all run, each with a result of its own.", REPORT),
+    Requirement("B26", "After a cancel every open call is answered, so the conversation can go on.", REPORT),
+    Requirement("B30", "One failing call of a batch takes nothing from the others and leaves none running.", REPORT),
+    Requirement("B44", "After a stop no model request follows, whatever a tool makes of its cancellation.", REPORT),
+    Requirement("B46", "Time limits and order do not depend on the wall clock.", REPORT),
+    Requirement("B48", "A finished child's notice reaches its parent once, though busy, closed or killed.", REPORT),
+    Requirement("B50", "A notice goes to the owner of the work or to the dead letters, to no one else.", REPORT),
+    Requirement("B54", "Parents that wait for children finish under any limit on model requests.", REPORT),
+    Requirement("B56", "A full mailbox refuses its sender by type and still takes a stop.", REPORT),
+    Requirement("B58", "Repeating one call with one result is pointed out and then ends the turn.", REPORT),
+    Requirement("B67", "A torn end of the log costs that record at most; damage within is reported.", REPORT),
+    Requirement("B69", "Concurrent requests to one session keep an order and lose nothing.", REPORT),
+    Requirement("B71", "After a crash inside a batch its finished calls are kept and not run again.", REPORT),
+    Requirement("B76", "A path outside the root is refused however it is spelled.", REPORT),
+    Requirement("B78", "Text is cut and cleaned so that no half character or lone surrogate travels on.", REPORT),
+)
