@@ -60,6 +60,13 @@ def _normal(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def _words(words: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(words, str):
+        msg = f"expected a collection of texts, got the text {words!r}; write ({words!r},)"
+        raise TypeError(msg)
+    return tuple(words)
+
+
 @attrs.frozen
 class Skill:
     """A text the model can read when it needs it; offered only where every tool it names is in the definition."""
@@ -67,7 +74,7 @@ class Skill:
     name: str = attrs.field(converter=_normal)
     description: str
     text: str
-    tools: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    tools: tuple[str, ...] = attrs.field(default=(), converter=_words)
 
 
 @attrs.frozen
@@ -78,19 +85,35 @@ class MCPSource:
     """
 
     name: str
-    command: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    command: tuple[str, ...] = attrs.field(default=(), converter=_words)
     url: str = ""
-    tools: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    tools: tuple[str, ...] = attrs.field(default=(), converter=_words)
     required: bool = True
     prefix: str | None = None
+
+
+def _tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    return tuple(tools)
+
+
+def _sources(sources: Iterable[MCPSource]) -> tuple[MCPSource, ...]:
+    return tuple(sources)
 
 
 @attrs.frozen
 class ToolSet:
     """The tools of a definition by where they come from: Python functions, and MCP servers."""
 
-    direct: tuple[Tool, ...] = attrs.field(default=(), converter=tuple)
-    mcp: tuple[MCPSource, ...] = attrs.field(default=(), converter=tuple)
+    direct: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
+    mcp: tuple[MCPSource, ...] = attrs.field(default=(), converter=_sources)
+
+
+def _skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
+    return tuple(skills)
+
+
+def _children(children: Iterable[AgentDefinition]) -> tuple[AgentDefinition, ...]:
+    return tuple(children)
 
 
 @attrs.frozen
@@ -105,9 +128,9 @@ class AgentDefinition:
     name: str = attrs.field(converter=_normal)
     role: Role = attrs.field(converter=Role)
     instructions: str = ""
-    skills: tuple[Skill, ...] = attrs.field(default=(), converter=tuple)
+    skills: tuple[Skill, ...] = attrs.field(default=(), converter=_skills)
     tools: ToolSet = attrs.field(factory=ToolSet)
-    children: tuple[AgentDefinition, ...] = attrs.field(default=(), converter=tuple)
+    children: tuple[AgentDefinition, ...] = attrs.field(default=(), converter=_children)
     output: str = ""
     wake: bool = attrs.field(default=True, kw_only=True)
     steer: bool = attrs.field(default=False, kw_only=True)

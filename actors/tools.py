@@ -85,6 +85,10 @@ class ToolContext(Protocol):
         """The session's workspace, or ``None`` when the session has none."""
 
     @property
+    def record(self) -> Any:
+        """The session's record of findings and fixes, to read: ``fix(number)`` and ``finding(number)``."""
+
+    @property
     def idempotency_key(self) -> str:
         """The same text for every attempt at this one call, and for no other call."""
 

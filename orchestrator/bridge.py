@@ -22,7 +22,7 @@ from actors.messages import CallFinished, Denial, Outcome, ToolResult, Usage
 from actors.ports import Offer
 from actors.tools import Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
-from orchestrator.context import CallContext, Delivered
+from orchestrator.context import CallContext, Delivered, SessionRecord
 from orchestrator.denials import deny
 from orchestrator.facts import PERMIT, Attempt, Capability as Right, Facts, NeedsApproval, Spent, Target
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.journal import Journal
     from orchestrator.member import Member
     from orchestrator.registry import Registered
+    from orchestrator.workspace.roots import Workspace
 
     Intrinsic = Callable[[Capability, ToolCall, Mapping[str, Any]], Awaitable[Any]]
     Crowded = Callable[[Member], Spent | None]
@@ -59,7 +60,7 @@ class Bridge:
         journal: Journal,
         deadlines: Deadlines,
         principal: str,
-        workspace: Any,
+        workspace: Workspace | None,
         intrinsics: Mapping[str, Intrinsic],
         crowded: Crowded,
     ) -> None:
@@ -67,6 +68,7 @@ class Bridge:
         self._deadlines = deadlines
         self._principal = principal
         self._workspace = workspace
+        self._record = SessionRecord(journal.state)
         self._intrinsics = intrinsics
         self._crowded = crowded
         self._context = frozenset({"principal"} | ({"workspace"} if workspace is not None else set()))
@@ -175,7 +177,7 @@ class Bridge:
         paths = [arguments[name] for name in sorted(tool.targets) if isinstance(arguments.get(name), str)]
         if self._workspace is None:
             return ()
-        found = (self._workspace.target(path, tool.access is not Access.READ) for path in paths)
+        found = (self._workspace.target(path, write=tool.access is not Access.READ) for path in paths)
         return tuple(Target(item.requested, item.resolved, item.inside, item.rule) for item in found)
 
     def _intend(self, capability: Capability, call: ToolCall, tool: Tool, arguments: dict[str, Any]) -> None:
@@ -217,7 +219,7 @@ class Bridge:
         state = self._journal.state
         session = "" if state.opened is None else state.opened.session
         path = capability.member.path
-        return CallContext(session, path, capability.turn, call.id, self._principal, facts.grants, self._workspace)
+        return CallContext(session, path, capability.turn, call.id, self._principal, facts.grants, self._workspace, self._record)
 
     async def _run(
         self, capability: Capability, call: ToolCall, tool: Tool, arguments: dict[str, Any], facts: Facts

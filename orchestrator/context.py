@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from actors.grants import Grants
 
-__all__ = ["CallContext", "Delivered"]
+if TYPE_CHECKING:
+    from orchestrator.journal.fold import SessionState
+    from orchestrator.journal.records import FindingRecorded, FixRecorded
+
+__all__ = ["CallContext", "Delivered", "SessionRecord"]
+
+
+class SessionRecord:
+    """What the actors of a session have put on its record, to read."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+
+    def finding(self, number: int) -> FindingRecorded | None:
+        """Return the finding with this number, or ``None``."""
+        found = self._state.findings
+        return found[number - 1][1] if 1 <= number <= len(found) else None
+
+    def fix(self, number: int) -> FixRecorded | None:
+        """Return the proposed change with this number, or ``None``."""
+        found = self._state.fixes
+        return found[number - 1][1] if 1 <= number <= len(found) else None
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -21,6 +44,7 @@ class CallContext(msgspec.Struct, frozen=True):
     principal: str
     grants: Grants
     workspace: Any
+    record: SessionRecord
 
     @property
     def idempotency_key(self) -> str:

@@ -6,7 +6,9 @@
     ├── SessionIdle        there is no turn in flight to wait for
     ├── TurnRefused        a turn that cannot be accepted: its policy or grants are not possible here
     ├── WouldDeadlock      a cycle of actors that would wait for each other
+    ├── LoanRefused        a loan wider than its lender or its borrower's role allows
     ├── ResolutionFailed   a definition whose sources or schemas cannot be taken into a session
+    ├── UnknownProduct     a product that is not shipped
     └── HandleRefused      a session handle that does not fit this agent or this store
 """
 
@@ -14,12 +16,14 @@ from __future__ import annotations
 
 __all__ = [
     "HandleRefused",
+    "LoanRefused",
     "OrchestratorError",
     "ResolutionFailed",
     "SessionBusy",
     "SessionClosed",
     "SessionIdle",
     "TurnRefused",
+    "UnknownProduct",
     "WouldDeadlock",
 ]
 
@@ -69,6 +73,16 @@ class WouldDeadlock(OrchestratorError):
         super().__init__(f"would_deadlock: {' waits for '.join(cycle)}; answer instead of asking back")
 
 
+class LoanRefused(OrchestratorError):
+    """*lender* cannot lend that to *borrower*; *faults* say in what it is too much."""
+
+    def __init__(self, lender: str, borrower: str, faults: tuple[str, ...]) -> None:
+        self.lender = lender
+        self.borrower = borrower
+        self.faults = faults
+        super().__init__(f"{lender} cannot lend this to {borrower}: {'; '.join(faults)}")
+
+
 class ResolutionFailed(OrchestratorError):
     """A definition cannot be taken into a session; *faults* lists every reason."""
 
@@ -76,6 +90,15 @@ class ResolutionFailed(OrchestratorError):
         self.definition = definition
         self.faults = faults
         super().__init__(f"definition {definition!r} cannot be resolved:" + "".join(f"\n  - {fault}" for fault in faults))
+
+
+class UnknownProduct(OrchestratorError):
+    """There is no product *name*; *known* are those there are."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name = name
+        self.known = known
+        super().__init__(f"there is no product {name!r}; shipped are: {', '.join(known)}")
 
 
 class HandleRefused(OrchestratorError):

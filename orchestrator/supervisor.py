@@ -39,6 +39,7 @@ from orchestrator.journal.records import (
     TurnAccepted,
     TurnEnded,
 )
+from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
 from orchestrator.restart import Decision, on_exit
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.journal import Journal
     from orchestrator.registry import Resolved
     from orchestrator.runtime import RuntimeConfig, SessionLimits
+    from orchestrator.workspace.roots import Workspace
 
 __all__ = ["Supervisor"]
 
@@ -82,7 +84,7 @@ class Supervisor:
         self,
         journal: Journal,
         config: RuntimeConfig,
-        workspace: Any,
+        workspace: Workspace | None,
         events: Events,
     ) -> None:
         self.journal = journal
@@ -264,6 +266,7 @@ class Supervisor:
         if deadline is not None:
             self._deadlines.remove(deadline)
         self.journal.append(member.path, TurnEnded(end.turn, end.reason, end.output, end.usage, end.detail))
+        end_loans(self.journal, member.path, end.turn)
         self.on_ended(member, accepted, end)
         await self.journal.sync()
         future = member.waiters.pop(end.turn, None) if member.waiters else None

@@ -148,6 +148,7 @@ class SessionState:
         self.outputs: dict[str, tuple[str, str]] = {}
         self.steps: dict[str, StepStarted] = {}
         self.finished_steps: dict[str, StepFinished] = {}
+        self.step_ends: dict[str, TurnEnded] = {}
 
     def apply(self, entry: Entry, *, loops: bool = True) -> None:
         """Take one entry in."""
@@ -257,6 +258,9 @@ def _offered(state: SessionState, path: str, record: OfferMade) -> None:
 
 def _ended(state: SessionState, path: str, record: TurnEnded) -> None:
     actor = state.actors[path]
+    accepted = actor.accepted(record.turn)
+    if accepted is not None and accepted.origin is TurnOrigin.STEP:
+        state.step_ends[record.turn] = record
     actor.waiting = [waiting for waiting in actor.waiting if waiting.turn != record.turn]
     actor.ended = None
     actor.offered = None
@@ -330,6 +334,9 @@ def _step(state: SessionState, _: str, record: StepStarted) -> None:
 
 def _step_finished(state: SessionState, _: str, record: StepFinished) -> None:
     state.finished_steps[record.key] = record
+    started = state.steps.get(record.key)
+    if started is not None:
+        state.step_ends.pop(started.turn, None)
 
 
 HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {

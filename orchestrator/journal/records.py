@@ -253,10 +253,11 @@ class OutputStored(msgspec.Struct, frozen=True, tag="output_stored"):
 
 
 class StepStarted(msgspec.Struct, frozen=True, tag="step_started"):
-    """A workflow step, or one item of it, runs in the actor *by*."""
+    """A workflow step, or one item of it, runs as *turn* of the actor *by*."""
 
     key: str
     by: str
+    turn: str
 
 
 class StepFinished(msgspec.Struct, frozen=True, omit_defaults=True, tag="step_finished"):

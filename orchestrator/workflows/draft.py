@@ -25,11 +25,12 @@ STEP_KEYS = ("id", "agent", "prompt", "needs", "for_each", "background", "output
 
 @attrs.frozen
 class AgentDraft:
-    """An agent as read. *mark* is where it is named; *children* keep their places."""
+    """An agent as read. *mark* is where it is named; *children* and *tools* keep their places."""
 
     mark: Mark
     spec: AgentSpec
     children: tuple[Scalar, ...]
+    tools: tuple[Scalar, ...] = ()
 
 
 @attrs.frozen
@@ -54,16 +55,19 @@ def read_agent(name: Scalar, body: Mapping, faults: FaultLog) -> AgentDraft:
     if role and role.text not in set(Role):
         faults.add(role.mark, f"there is no role {role.text!r}", nearest(role.text, map(str, Role)))
     children = section.words("children")
+    tools = section.words("tools")
+    for word in tools:
+        check_name(word, faults)
     spec = AgentSpec(
         name=name.text,
         role=role.text if role else "",
         instructions=section.text("instructions", required=True),
-        tools=names(section, "tools"),
+        tools=tuple(tool.text for tool in tools),
         skills=names(section, "skills"),
         children=tuple(child.text for child in children),
         description=section.text("description"),
     )
-    return AgentDraft(name.mark, spec, children)
+    return AgentDraft(name.mark, spec, children, tools)
 
 
 def names(section: Section, key: str) -> tuple[str, ...]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.workflows.check import check_agents, check_steps
-from orchestrator.workflows.document import MAX_BYTES, Mapping, Node, Scalar, read_document
+from orchestrator.workflows.cast import check_definitions
+from orchestrator.workflows.document import MAX_BYTES, Mapping as MappingNode, Node, Scalar, read_document
 from orchestrator.workflows.draft import AGENT_KEYS, AgentDraft, StepDraft, read_agent, read_step
 from orchestrator.workflows.fault import FaultLog, Mark
 from orchestrator.workflows.plan import Plan, digest_of
 from orchestrator.workflows.section import Section, word_of
 from orchestrator.workspace.refusal import WorkspaceRefused
 from orchestrator.workspace.roots import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actors.tools import Tool
 
 __all__ = ["load_plan", "parse_plan"]
 
@@ -21,8 +28,10 @@ MAX_STEPS = 1000
 PLAN_KEYS = ("name", "description", "agents", "steps")
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: Path, pool: Mapping[str, Tool] | None = None) -> Plan:
     """Read the workflow file at *path*; agent files must lie beneath its directory. Blocks.
+
+    :param pool: the tools that agents may name; with it, every agent is checked as the definition it will be.
 
     :raises PlanError: with every fault found; a file that cannot be read is one of them.
     """
@@ -30,10 +39,12 @@ def load_plan(path: Path) -> Plan:
     real = Path(os.path.realpath(path))
     text = read_text(Workspace(real.parent), f"./{real.name}", str(path), Mark(str(path), 1, 1), faults)
     faults.settle(str(path))
-    return parse_plan(text, str(path), directory=real.parent)
+    return parse_plan(text, str(path), directory=real.parent, pool=pool)
 
 
-def parse_plan(text: str, place: str, *, directory: Path | None = None) -> Plan:
+def parse_plan(
+    text: str, place: str, *, directory: Path | None = None, pool: Mapping[str, Tool] | None = None
+) -> Plan:
     """Return the plan that *text* describes; *place* is what faults call it.
 
     :param directory: where agent files may lie; without it, naming one is a fault.
@@ -50,16 +61,18 @@ def parse_plan(text: str, place: str, *, directory: Path | None = None) -> Plan:
     agents, named = reader.agents(section)
     steps = read_steps(section)
     check_agents(agents, faults)
+    if pool is not None and not faults.faults:
+        check_definitions(agents, pool, faults)
     check_steps(steps, named, text, faults)
     faults.settle(place)
     specs, parts = tuple(agent.spec for agent in agents), tuple(draft.step for draft in steps)
     return Plan(name, description, specs, parts, digest_of(name, description, specs, parts))
 
 
-def read_mapping(text: str, place: str, keys: tuple[str, ...], faults: FaultLog) -> Mapping | None:
+def read_mapping(text: str, place: str, keys: tuple[str, ...], faults: FaultLog) -> MappingNode | None:
     """Return the one mapping that *text* is, or None and a fault; *keys* are those that belong in it."""
     root = read_document(text, place, faults)
-    if root is None or isinstance(root, Mapping):
+    if root is None or isinstance(root, MappingNode):
         return root
     faults.add(root.mark, f"the file is {word_of(root)}", f"Write a mapping with {', '.join(keys)}.")
     return None
@@ -113,7 +126,7 @@ class AgentReader:
 
     def agent(self, name: Scalar, node: Node) -> AgentDraft | None:
         """Read the agent *name* from *node*, or from the file that it names."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, MappingNode):
             remedy = "Write a mapping with role and instructions."
             self.faults.add(node.mark, f"agent {name.text!r} is {word_of(node)}", remedy)
             return None
@@ -125,7 +138,7 @@ class AgentReader:
         body = self.file(file) if file else None
         return read_agent(name, body, self.faults) if body else None
 
-    def file(self, file: Scalar) -> Mapping | None:
+    def file(self, file: Scalar) -> MappingNode | None:
         """Return the mapping in the agent file that *file* names."""
         if self.directory is None:
             self.faults.add(file.mark, "agent files cannot be read here", "Write the agent in the workflow.")

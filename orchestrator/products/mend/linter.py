@@ -1,0 +1,84 @@
+"""The linter as a fixed command: ruff, with a fixed rule set, no configuration of the tree's own, no cache.
+
+Findings are plain values; a fix is the edits that the linter proposes, with whether it calls them safe.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+from anyio import fail_after, run_process
+
+from actors.errors import ToolFault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["RULES", "Edit", "Finding", "lint_text", "lint_tree"]
+
+RULES = "E,F,W,I,UP,B,C4,SIM,RET,PIE"
+COMMAND = ("-m", "ruff", "check", "--isolated", "--no-cache", "--exit-zero", "--output-format=json", f"--select={RULES}")
+SECONDS = 120.0
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in a file; both count from 1."""
+
+    row: int
+    column: int
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """Replace what stands from *location* up to *end_location* by *content*."""
+
+    content: str
+    location: Position
+    end_location: Position
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """The edits that mend a finding; *applicability* is ``safe``, ``unsafe`` or ``display``."""
+
+    applicability: str
+    edits: tuple[Edit, ...]
+    message: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One finding; *code* is empty for a file that is not valid Python."""
+
+    filename: str
+    message: str
+    location: Position
+    code: str | None = None
+    fix: Fix | None = None
+
+
+async def lint_tree(root: Path) -> tuple[Finding, ...]:
+    """Return every finding beneath *root*, with paths relative to it, sorted by place. Raises `ToolFault`."""
+    found = await _ruff((".",), None, root)
+    prefix = f"{root.resolve()}/"
+    relative = (msgspec.structs.replace(item, filename=item.filename.removeprefix(prefix)) for item in found)
+    return tuple(sorted(relative, key=lambda f: (f.filename, f.location.row, f.location.column, f.code or "")))
+
+
+async def lint_text(text: str, path: str, root: Path) -> tuple[Finding, ...]:
+    """Return the findings of *text* as the file *path*. Raises `ToolFault`."""
+    return await _ruff((f"--stdin-filename={path}", "-"), text.encode(), root)
+
+
+async def _ruff(arguments: tuple[str, ...], data: bytes | None, root: Path) -> tuple[Finding, ...]:
+    if importlib.util.find_spec("ruff") is None:
+        raise ToolFault("The linter ruff is not installed.", remedy="Install the extra 'lint'.")
+    try:
+        with fail_after(SECONDS):
+            done = await run_process([sys.executable, *COMMAND, *arguments], input=data, cwd=root, check=False)
+    except TimeoutError:
+        raise ToolFault(f"The linter did not end within {SECONDS:g} s.") from None
+    if done.returncode != 0:
+        text = done.stderr.decode("utf-8", "replace").strip()[-500:]
+        raise ToolFault(f"The linter failed with exit code {done.returncode}: {text}")
+    return msgspec.json.decode(done.stdout, type=tuple[Finding, ...])

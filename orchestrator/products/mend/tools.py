@@ -1,0 +1,126 @@
+"""The tools of ``mend``: fixed commands that only read, and the reading of what is on the session's record."""
+
+from __future__ import annotations
+
+import compileall
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+
+from actors.errors import ToolFault
+from actors.tools import ToolContext, tool
+from orchestrator.products.mend.linter import Finding, lint_text, lint_tree
+from orchestrator.workspace.copying import copy_tree
+from orchestrator.workspace.patch import PatchError, apply
+from orchestrator.workspace.refusal import WorkspaceRefused
+
+if TYPE_CHECKING:
+    from orchestrator.journal.records import FixRecorded
+    from orchestrator.workspace.roots import Workspace
+
+__all__ = ["MEND_TOOLS"]
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MEGABYTE = 1_048_576
+READS: dict[str, Any] = {"authorities": {"workspace.read"}, "needs": {"workspace"}, "timeout_s": 180.0}
+
+
+@tool(**READS, output_limit_bytes=MEGABYTE)
+async def run_linter(context: ToolContext) -> dict[str, Any]:
+    """Run the linter over the whole workspace and count the findings of each file. Not for one file: see lint_file."""
+    findings = await lint_tree(context.workspace.root)
+    counts = Counter(finding.filename for finding in findings)
+    return {"findings": len(findings), "files": [{"path": path, "findings": counts[path]} for path in sorted(counts)]}
+
+
+@tool(**READS, targets={"path"}, output_limit_bytes=4 * MEGABYTE)
+async def lint_file(context: ToolContext, path: str) -> tuple[Finding, ...]:
+    """Return every finding of one file, with the edits that would fix it. Not for the whole tree: see run_linter.
+
+    Args:
+        path: Relative to the workspace.
+    """
+    text = await to_thread.run_sync(read_source, context.workspace, path)
+    return await lint_text(text, path, context.workspace.root)
+
+
+@tool(**READS)
+async def read_fix(context: ToolContext, fix: int) -> dict[str, Any]:
+    """Return a proposed change as it is on record. Not for files: see read_file.
+
+    Args:
+        fix: The number under which it was recorded.
+    """
+    found = _on_record(context, fix)
+    return {"fix": fix, "path": found.path, "reason": found.reason, "diff": found.diff}
+
+
+@tool(**READS)
+async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
+    """Try a proposed change in memory: does it apply, does the file compile, which findings go and which come.
+
+    It changes no file. Not for applying the change.
+
+    Args:
+        fix: The number under which it was recorded.
+    """
+    found = _on_record(context, fix)
+    before = await to_thread.run_sync(read_source, context.workspace, found.path)
+    try:
+        after = apply(before, found.diff)
+        compile(after, found.path, "exec", dont_inherit=True)
+    except (PatchError, SyntaxError, ValueError) as error:
+        return {"applies": not isinstance(error, PatchError), "compiles": False, "fault": str(error)[:500]}
+    root = context.workspace.root
+    had = Counter(item.code or "" for item in await lint_text(before, found.path, root))
+    has = Counter(item.code or "" for item in await lint_text(after, found.path, root))
+    return {"applies": True, "compiles": True, "gone": dict(had - has), "new": dict(has - had)}
+
+
+@tool(**READS)
+async def verify_tree(context: ToolContext) -> dict[str, Any]:
+    """Check the workspace in a throwaway copy: the linter, and whether every file compiles. It changes nothing."""
+    root: Path = context.workspace.root
+    parent = Path(await to_thread.run_sync(tempfile.mkdtemp, None, "verify-"))
+    try:
+        copy = parent / "tree"
+        try:
+            await to_thread.run_sync(copy_tree, root, copy)
+        except WorkspaceRefused as refused:
+            raise ToolFault(f"The tree cannot be copied: {refused.rule}.", remedy=refused.remedy) from refused
+        findings = await lint_tree(copy)
+        broken = await to_thread.run_sync(_broken, copy)
+    finally:
+        await to_thread.run_sync(shutil.rmtree, parent, True)  # noqa: FBT003  # ignore_errors
+    return {"findings": len(findings), "compiles": not broken, "broken": broken}
+
+
+def _broken(root: Path) -> list[str]:
+    """Return the files beneath *root* that do not compile."""
+    paths = sorted(root.rglob("*.py"))
+    found = [path for path in paths if path.is_file() and not compileall.compile_file(path, quiet=2, force=True)]
+    return [str(path.relative_to(root)) for path in found]
+
+
+def read_source(workspace: Workspace, path: str) -> str:
+    """Return a file's text exactly, line ends included. Raises `ToolFault`."""
+    try:
+        return workspace.read_bytes(path, MAX_FILE_BYTES).decode("utf-8")
+    except WorkspaceRefused as refused:
+        raise ToolFault(f"{path}: {refused.rule}.", remedy=refused.remedy) from refused
+    except UnicodeDecodeError as error:
+        raise ToolFault(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
+
+
+def _on_record(context: ToolContext, number: int) -> FixRecorded:
+    found: FixRecorded | None = context.record.fix(number)
+    if found is None:
+        raise ToolFault(f"There is no fix {number} on record.")
+    return found
+
+
+MEND_TOOLS = (run_linter, lint_file, read_fix, try_fix, verify_tree)

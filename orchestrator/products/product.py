@@ -1,0 +1,59 @@
+"""A product: a workflow with its tools, its offline model and its report, under one name."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from actors.tools import Tool
+from orchestrator.errors import UnknownProduct
+from orchestrator.runtime import SessionLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.ports import Model
+    from orchestrator.journal.fold import SessionState
+    from orchestrator.journal.records import Entry
+    from orchestrator.workflows.engine import WorkflowResult
+
+__all__ = ["PRODUCTS", "Product", "Report", "find_product"]
+
+PRODUCTS = ("mend",)
+
+
+@attrs.frozen
+class Report:
+    """What a run came to, for people (Markdown) and for programs (JSON text); *ok* decides the exit code."""
+
+    ok: bool
+    headline: str
+    markdown: str
+    json: str
+    files: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen
+class Product:
+    """A shipped workflow. ``requires`` names modules that the tools run as commands, with how to get them."""
+
+    name: str
+    description: str
+    workflow: Path
+    tools: tuple[Tool, ...]
+    limits: SessionLimits
+    model: Callable[[], Model]
+    report: Callable[[SessionState, tuple[Entry, ...], WorkflowResult], Report]
+    requires: tuple[tuple[str, str], ...] = ()
+
+
+def find_product(name: str) -> Product:
+    """Return the shipped product *name*. Raises `UnknownProduct`, naming those there are."""
+    if name not in PRODUCTS:
+        raise UnknownProduct(name, PRODUCTS)
+    product = importlib.import_module(f"orchestrator.products.{name}.product").PRODUCT
+    assert isinstance(product, Product)
+    return product

@@ -1,0 +1,224 @@
+"""The engine: runs a plan's steps as soon as what they need is done, each in an actor, each outcome on record.
+
+Rules:
+
+- An agent of the plan has one actor, a child of the session's root, for all its steps. The items of a ``for_each`` are
+  children of that actor, at most ``max_concurrent`` at once.
+- A step is on record before its turn is accepted and after it has ended, so a resumed run does again nothing that
+  finished, waits for what is in flight, and starts what never began.
+- A step that fails fails what needs it. A *background* step's failure is told and fails nothing; the run's end waits.
+- What a step is lent ends with its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.grants import Access, Grants
+from actors.messages import Limits, StopReason, TurnOrigin
+from orchestrator.journal.records import StepFinished, StepStarted
+from orchestrator.loans import lend_to
+from orchestrator.workflows.plan import ready
+from orchestrator.workflows.schema import output_faults
+from orchestrator.workflows.template import ReferenceMissing, render, select
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actors.definition import AgentDefinition
+    from orchestrator.journal.journal import Journal
+    from orchestrator.member import Member
+    from orchestrator.registry import Registry
+    from orchestrator.supervisor import Supervisor
+    from orchestrator.workflows.plan import Plan, Step
+
+__all__ = ["Engine", "StepOutcome", "WorkflowResult"]
+
+SKIPPED = "a step that it needs has failed: "
+
+
+class StepOutcome(msgspec.Struct, frozen=True):
+    """What became of a step, or of one item of it: *output* is text, JSON where the step has a schema."""
+
+    key: str
+    ok: bool
+    output: str
+    detail: str = ""
+
+
+class WorkflowResult(msgspec.Struct, frozen=True):
+    """What became of a run: whether every foreground step succeeded, and each step's outcome in file order."""
+
+    ok: bool
+    outcomes: tuple[StepOutcome, ...]
+
+    def output(self, step: str) -> Any:
+        """Return the output of *step*, decoded where it is JSON. Raises KeyError for a step that did not succeed."""
+        for outcome in self.outcomes:
+            if outcome.key == step and outcome.ok:
+                return decoded(outcome.output)
+        raise KeyError(step)
+
+
+class Engine:
+    """Runs *plan* in a live session. ``definitions`` are the plan's agents by name."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        definitions: Mapping[str, AgentDefinition],
+        supervisor: Supervisor,
+        registry: Registry,
+        root: Member,
+        limits: Limits | None = None,
+    ) -> None:
+        self._plan = plan
+        self._definitions = definitions
+        self._supervisor = supervisor
+        self._registry = registry
+        self._root = root
+        self._limits = limits or Limits()
+        self._outputs: dict[str, Any] = {}
+        self._owners: dict[str, Member] = {}
+
+    @property
+    def _journal(self) -> Journal:
+        return self._supervisor.journal
+
+    async def run(self) -> WorkflowResult:
+        """Run every step that can run and return what became of each. On cancel the steps in flight stay open."""
+        outcomes: dict[str, StepOutcome] = {}
+        running: dict[str, asyncio.Task[StepOutcome]] = {}
+        try:
+            while len(outcomes) < len(self._plan.steps):
+                for step in ready(self._plan, outcomes, running):
+                    failed = [need for need in step.needs if not outcomes[need].ok]
+                    if failed:
+                        outcomes[step.id] = self._finish(step.id, False, "", SKIPPED + ", ".join(failed))
+                    else:
+                        running[step.id] = asyncio.create_task(self._step(step), name=f"step {step.id}")
+                if running:
+                    done, _ = await asyncio.wait(running.values(), return_when=asyncio.FIRST_COMPLETED)
+                    for name in [name for name, task in running.items() if task in done]:
+                        outcomes[name] = running.pop(name).result()
+        finally:
+            for task in running.values():
+                task.cancel()
+            if running:
+                await asyncio.wait(running.values())
+        await self._journal.sync()
+        ordered = tuple(outcomes[step.id] for step in self._plan.steps)
+        background = {step.id for step in self._plan.steps if step.background}
+        return WorkflowResult(all(o.ok or o.key in background for o in ordered), ordered)
+
+    async def _step(self, step: Step) -> StepOutcome:
+        """Run one step, or take its outcome from the record."""
+        known = self._journal.state.finished_steps.get(step.id)
+        if known is None:
+            outcome = await (self._items(step) if step.for_each else self._turn(step, step.id, None, self._owner(step)))
+        else:
+            outcome = StepOutcome(step.id, known.ok, known.output, known.detail)
+        if outcome.ok:
+            structured = bool(step.output or step.for_each)
+            self._outputs[step.id] = decoded(outcome.output) if structured else outcome.output
+        return outcome
+
+    async def _items(self, step: Step) -> StepOutcome:
+        """Run every item of a ``for_each`` step; its output is the list of theirs, in order, null for one that failed."""
+        source, *path = step.for_each.split(".")
+        items = select(self._outputs[source], tuple(path))
+        assert isinstance(items, list)
+        owner, slots = self._owner(step), asyncio.Semaphore(step.max_concurrent)
+
+        async def one(number: int, item: Any) -> StepOutcome:
+            key = f"{step.id}[{number}]"
+            known = self._journal.state.finished_steps.get(key)
+            if known is not None:
+                return StepOutcome(key, known.ok, known.output, known.detail)
+            async with slots:
+                return await self._turn(step, key, item, self._worker(step, owner, key))
+
+        tasks = [asyncio.create_task(one(number, item), name=f"{step.id}[{number}]") for number, item in enumerate(items)]
+        try:
+            outcomes = [await task for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+        outputs = [(decoded(o.output) if step.output else o.output) if o.ok else None for o in outcomes]
+        failed = [outcome.key for outcome in outcomes if not outcome.ok]
+        detail = f"{len(failed)} of {len(outcomes)} items failed: {', '.join(failed[:10])}" if failed else ""
+        ok = not failed or step.background
+        return self._finish(step.id, ok, msgspec.json.encode(outputs).decode(), detail)
+
+    def _owner(self, step: Step) -> Member:
+        """Return the actor of the step's agent, started when it is first needed."""
+        member = self._owners.get(step.agent)
+        if member is None or member.gone:
+            member = self._owners[step.agent] = self._worker(step, self._root, f"agent {step.agent}", keep=True)
+        return member
+
+    def _worker(self, step: Step, parent: Member, call: str, *, keep: bool = False) -> Member:
+        """Return the actor that *call* has started below *parent*, or start it."""
+        path = self._journal.state.by_call.get(f"{parent.path}\0{call}", "")
+        member = self._supervisor.members.get(path)
+        if member is None:
+            resolved = self._registry.resolve(self._definitions[step.agent])
+            member = self._supervisor.spawn(resolved, parent, parent.base, call=call, keep=keep)
+        return member
+
+    async def _turn(self, step: Step, key: str, item: Any, member: Member) -> StepOutcome:
+        """Run the step's prompt as one turn of *member*, or go on with the turn that is on record."""
+        started = self._journal.state.steps.get(key)
+        turn = "" if started is None else started.turn
+        ended = self._journal.state.step_ends.get(turn)
+        if ended is not None:
+            return self._judge(step, key, ended.reason, ended.output, ended.detail)
+        if not turn or self._journal.state.actors[member.path].accepted(turn) is None:
+            try:
+                text = render(step.prompt, item, self._outputs)
+            except ReferenceMissing as missing:
+                return self._finish(key, False, "", str(missing))
+            turn = self._supervisor.next_turn()
+            self._journal.append("", StepStarted(key, member.path, turn))
+            self._lend(step, member, turn)
+            self._supervisor.accept(member, text, TurnOrigin.STEP, self._limits, turn=turn)
+        result = await asyncio.shield(self._supervisor.wait(member, turn))
+        if result.stop_reason is StopReason.SUSPENDED:
+            raise asyncio.CancelledError
+        detail = "; ".join(result.diagnostics)
+        return self._judge(step, key, result.stop_reason, result.output, detail)
+
+    def _lend(self, step: Step, member: Member, turn: str) -> None:
+        if step.lend is not None:
+            grants = Grants(step.lend.authorities, Access.READ, step.lend.roots or ())
+            lend_to(self._journal, self._root, member, grants, turn)
+
+    def _judge(self, step: Step, key: str, reason: StopReason, output: str, detail: str) -> StepOutcome:
+        """Say whether a turn that ended with *output* fulfils its step."""
+        if reason is not StopReason.COMPLETED:
+            return self._finish(key, False, output, detail or f"the turn ended as {reason.value}")
+        if not step.output:
+            return self._finish(key, True, output)
+        try:
+            value = msgspec.json.decode(output)
+        except msgspec.DecodeError as error:
+            return self._finish(key, False, output, f"the answer is not the JSON that was asked for: {error}")
+        faults = output_faults(step.output, value)
+        return self._finish(key, not faults, output, "; ".join(faults[:5]))
+
+    def _finish(self, key: str, ok: bool, output: str, detail: str = "") -> StepOutcome:  # noqa: FBT001  # a record
+        self._journal.append("", StepFinished(key, ok, output, detail))
+        return StepOutcome(key, ok, output, detail)
+
+
+def decoded(output: str) -> Any:
+    """Return *output* as the JSON value it is, or as the text it is."""
+    try:
+        return msgspec.json.decode(output)
+    except msgspec.DecodeError:
+        return output

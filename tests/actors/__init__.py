@@ -1,0 +1,1 @@
+"""Tests of one actor: values, authority, names, schemas, tools, the loop."""

@@ -1,0 +1,1 @@
+"""Tests of the kernel: the decision, the bridge, focus, sessions and agents."""

@@ -1,0 +1,1 @@
+"""Supervision: restarts, children, stops, and what is left afterwards."""
