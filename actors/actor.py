@@ -17,7 +17,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from actors.loop import IDLE, LoopState, Phase, advance, unanswered
-from actors.mailbox import Mailbox
 from actors.messages import (
     AskModel,
     CallFinished,
@@ -37,10 +36,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from actors.definition import AgentDefinition
+    from actors.mailbox import Mailbox
     from actors.messages import Effect, Fact, Note, ToolCall
     from actors.ports import Model, Offer, Toolbox
 
 __all__ = ["Actor", "Owner"]
+
 
 class Owner(Protocol):
     """What an actor reports to. It records facts, hands out the toolbox of a turn, and hears of its end."""
@@ -70,7 +71,19 @@ class Actor:
     ``path`` names it from the root down, ``id`` is its last part. ``state`` is the loop's state, never shared.
     """
 
-    __slots__ = ("_spawn", "_started", "_task", "definition", "instructions", "mailbox", "model", "owner", "path", "state", "toolbox")
+    __slots__ = (
+        "_spawn",
+        "_started",
+        "_task",
+        "definition",
+        "instructions",
+        "mailbox",
+        "model",
+        "owner",
+        "path",
+        "state",
+        "toolbox",
+    )
 
     def __init__(
         self,
@@ -263,5 +276,3 @@ class Actor:
             self.owner.recorded(self, fact)
         self.state = state
         return deque(effects)
-
-

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentDefinition", "MCPSource", "Skill", "ToolSet", "address"]
 
+MAX_NAME = 64
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 JOINERS = frozenset({"\u200c", "\u200d"})
 
@@ -49,8 +50,8 @@ def name_faults(name: str, kind: str) -> Iterator[str]:
         yield f"{kind} name is blank"
     elif name != name.strip():
         yield f"{kind} name {name!r} has blanks around it"
-    if len(name) > 64:
-        yield f"{kind} name {name[:64]!r}… has {len(name)} characters; the limit is 64"
+    if len(name) > MAX_NAME:
+        yield f"{kind} name {name[:MAX_NAME]!r}… has {len(name)} characters; the limit is {MAX_NAME}"
     for character in name:
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") and character not in JOINERS:
             yield f"{kind} name {name!r} holds the invisible character U+{ord(character):04X}"

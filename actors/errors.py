@@ -41,7 +41,9 @@ class MailboxFull(ActorError):
     def __init__(self, actor: str, capacity: int) -> None:
         self.actor = actor
         self.capacity = capacity
-        super().__init__(f"the mailbox of {actor} is full ({capacity} messages wait); send again later or stop the actor")
+        super().__init__(
+            f"the mailbox of {actor} is full ({capacity} messages wait); send again later or stop the actor"
+        )
 
 
 class ActorStopped(ActorError):

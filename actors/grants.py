@@ -21,7 +21,18 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["UNLIMITED", "Access", "Budget", "Grants", "at_most", "attenuate", "covers", "lend", "normal_root", "root_covers"]
+__all__ = [
+    "UNLIMITED",
+    "Access",
+    "Budget",
+    "Grants",
+    "at_most",
+    "attenuate",
+    "covers",
+    "lend",
+    "normal_root",
+    "root_covers",
+]
 
 N = TypeVar("N", int, float)
 AUTHORITY = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)+|[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*\.\*")

@@ -45,7 +45,13 @@ ALL = (
         "get_api_spec",
         "Return the full description and schema of tools you have, with what you may do with each now. All names are "
         "answered or none. Not needed for a tool whose schema you already see.",
-        {"tool_name": {"description": "A tool's name, or a list of names.", "type": ["string", "array"], "items": STRING}},
+        {
+            "tool_name": {
+                "description": "A tool's name, or a list of names.",
+                "type": ["string", "array"],
+                "items": STRING,
+            }
+        },
     ),
     _declare(
         "read_output",
@@ -81,8 +87,8 @@ ALL = (
     ),
     _declare(
         "delegate",
-        "Start a child agent on a task. In the foreground its result is the answer; in the background the answer is the "
-        "child's id, and a notice comes when it ends. Not for what you can do with one of your own tools.",
+        "Start a child agent on a task. In the foreground its result is the answer; in the background the answer is "
+        "the child's id, and a notice comes when it ends. Not for what you can do with one of your own tools.",
         {
             "child": {"type": "string", "description": "The name of one of the agents you may start."},
             "task": {"type": "string", "minLength": 1},
@@ -92,8 +98,12 @@ ALL = (
         parallel_safe=True,
         **START,
     ),
-    _declare("list_children", "List the children you started, with their state. Not a way to wait for one.", {}, **START),
-    _declare("child_status", "Tell the state of one child. Not a way to wait: a notice comes when it ends.", CHILD, **START),
+    _declare(
+        "list_children", "List the children you started, with their state. Not a way to wait for one.", {}, **START
+    ),
+    _declare(
+        "child_status", "Tell the state of one child. Not a way to wait: a notice comes when it ends.", CHILD, **START
+    ),
     _declare(
         "message_child",
         "Send a running child a message, which it takes up after its current step. Not for starting new work.",

@@ -60,7 +60,9 @@ COMPARED_CHARACTERS = 500
 TRUNCATED = "The output limit cut this reply, so the call was not run. Send less in one reply."
 OVER_CALLS = "The turn's limit of tool calls is reached, so the call was not run. Answer with what you have."
 NO_TOOLS = "No tools are left in this turn, so the call was not run."
-REPEATED = "You have made the same call with the same result {count} times. Do something else, or answer with what you have."
+REPEATED = (
+    "You have made the same call with the same result {count} times. Do something else, or answer with what you have."
+)
 
 
 class Phase(enum.StrEnum):
@@ -227,9 +229,7 @@ def _stopped(state: LoopState, fact: TurnStopped) -> Step:
     return _end(_closed(state) if state.pending else state, fact.reason, "", fact.detail)
 
 
-def _refuse(
-    state: LoopState, calls: tuple[ToolCall, ...], text: str, outcome: Outcome = Outcome.ERROR
-) -> LoopState:
+def _refuse(state: LoopState, calls: tuple[ToolCall, ...], text: str, outcome: Outcome = Outcome.ERROR) -> LoopState:
     """Answer *calls* without running them."""
     refused = tuple(ToolResult(call.id, call.name, text, outcome) for call in calls)
     return replace(state, results=(*state.results, *refused))
@@ -272,9 +272,8 @@ def _with_unique_ids(reply: ModelReply, state: LoopState) -> tuple[ModelReply, f
             known = f"{state.turn}.{state.steps + 1}.{place + 1}"
             while known in ids:
                 known += "x"
-            call = ToolCall(known, call.name, call.arguments)
         ids.add(known)
-        calls.append(call)
+        calls.append(call if known == call.id else ToolCall(known, call.name, call.arguments))
     return replace(reply, calls=tuple(calls)), frozenset(ids)
 
 
@@ -282,7 +281,7 @@ def _count_pairs(state: LoopState) -> tuple[tuple[tuple[str, int], ...], int]:
     """Count equal calls with equal results; anything new in a step starts the counts again."""
     texts = {result.call_id: result.text[:COMPARED_CHARACTERS] for result in state.results}
     pairs = {f"{call.name}\0{_same_text(call.arguments)}\0{texts[call.id]}" for call in state.pending}
-    known = {key: count for key, count in state.seen}
+    known = dict(state.seen)
     if pairs <= known.keys():
         for key in pairs:
             known[key] += 1

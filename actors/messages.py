@@ -20,8 +20,8 @@ __all__ = [
     "Item",
     "Limits",
     "ModelFailed",
-    "ModelReply",
     "ModelReplied",
+    "ModelReply",
     "Note",
     "Outcome",
     "ReplyStop",
@@ -138,7 +138,9 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         for name in ("steps", "calls", "tokens", "repeats"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                msg = f"Limits.{name} is {value}; give at least 1" + ("" if name == "repeats" else ", or None for no limit")
+                msg = f"Limits.{name} is {value}; give at least 1" + (
+                    "" if name == "repeats" else ", or None for no limit"
+                )
                 raise ValueError(msg)
         for name in ("money", "seconds"):
             value = getattr(self, name)

@@ -50,7 +50,7 @@ def schema_faults(text: str, named: set[str], *, label: str = "input_schema") ->
     properties = schema.get("properties", {})
     for name in sorted(named):
         if isinstance(properties, dict) and name not in properties:
-            yield f"argument {name!r} is named by targets, effect_key or idempotency_key, but {label} does not declare it"
+            yield f"argument {name!r} is named by targets, effect_key or idempotency_key, but not by {label}"
 
 
 def _walk(schema: Any, label: str) -> str | None:
@@ -63,7 +63,9 @@ def _walk(schema: Any, label: str) -> str | None:
         if isinstance(node, dict):
             reference = node.get("$ref")
             if isinstance(reference, str) and not reference.startswith("#"):
-                return f"{label} refers outside itself at {place}: {reference[:200]!r}; inline the definition under $defs"
+                return (
+                    f"{label} refers outside itself at {place}: {reference[:200]!r}; inline the definition under $defs"
+                )
             stack.extend((value, f"{place}.{key}", depth + 1) for key, value in node.items())
         elif isinstance(node, list):
             stack.extend((value, f"{place}[{index}]", depth + 1) for index, value in enumerate(node))

@@ -190,7 +190,9 @@ def tool(function: Callable[..., Awaitable[Any]], /) -> Tool: ...
 def tool(*, access: Access = Access.READ, **declared: Any) -> Callable[[Callable[..., Awaitable[Any]]], Tool]: ...
 
 
-def tool(function: Callable[..., Awaitable[Any]] | None = None, /, *, access: Access = Access.READ, **declared: Any) -> Any:
+def tool(
+    function: Callable[..., Awaitable[Any]] | None = None, /, *, access: Access = Access.READ, **declared: Any
+) -> Any:
     """Make a `Tool` of an async function; ``declared`` are further fields of `Tool` (``name`` and ``description`` too).
 
     The schema comes from the type hints, the texts from the docstring. Every parameter needs a hint; none may be
@@ -214,7 +216,9 @@ def _from_function(function: Callable[..., Awaitable[Any]], access: Access, decl
         raise DefinitionError(f"tool {name!r}", tuple(faults))
     summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
     description = fields.pop("description", summary)
-    return Tool(name, description, struct_schema(struct), access=access, run=_runner(function, struct, context), **fields)
+    return Tool(
+        name, description, struct_schema(struct), access=access, run=_runner(function, struct, context), **fields
+    )
 
 
 def _arguments(
@@ -243,7 +247,9 @@ def _arguments(
             fields.append((parameter.name, described, *default))
     if faults:
         return msgspec.Struct, context
-    return msgspec.defstruct(name.replace("-", "_").replace(".", "_"), fields, kw_only=True, forbid_unknown_fields=True), context
+    return msgspec.defstruct(
+        name.replace("-", "_").replace(".", "_"), fields, kw_only=True, forbid_unknown_fields=True
+    ), context
 
 
 def _default(value: Any) -> Any:

@@ -20,8 +20,8 @@ from orchestrator.turn import DeliveryResult, Result, Stop, Turn
 
 __all__ = [
     "Agent",
-    "Delta",
     "DeliveryResult",
+    "Delta",
     "Gap",
     "HandleRefused",
     "OrchestratorError",

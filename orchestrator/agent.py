@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from actors.definition import AgentDefinition
-    from orchestrator.runtime import RuntimeConfig
+    from orchestrator.runtime import Principal, RuntimeConfig
     from orchestrator.turn import Result, Turn
 
 __all__ = ["Agent", "SessionStart"]
@@ -41,7 +41,7 @@ class Agent:
         self._config = config
         self._own_store = isinstance(config.store, str)
         self._store = open_store(config.store) if isinstance(config.store, str) else config.store
-        self._sessions: list[Session] = []
+        self._starts: list[SessionStart] = []
         self._closed = False
 
     @property
@@ -53,9 +53,15 @@ class Agent:
         """Return an async context manager that yields a new `Session`, or the resumed one of *handle*.
 
         Entering it raises `ResolutionFailed` before anything is written, `HandleRefused` for a handle that does not
-        fit, and `StoreError`. Leaving it closes the session: nothing is left running.
+        fit, and `StoreError`. Leaving it closes the session: nothing is left running. Raises `SessionClosed` when the
+        agent is closed.
         """
-        return SessionStart(self, handle)
+        if self._closed:
+            raise SessionClosed(f"of the closed agent {self._definition.name!r}")
+        self._starts = [start for start in self._starts if not start.over]
+        start = SessionStart(self._definition, self._config, self._store, handle)
+        self._starts.append(start)
+        return start
 
     async def run(self, turn: Turn | str) -> Result:
         """Run one turn in a session of its own, which is closed afterwards, and return its result."""
@@ -65,9 +71,8 @@ class Agent:
     async def close(self) -> None:
         """Close every session this agent started, and its store if the agent opened it. Closing twice is fine."""
         self._closed = True
-        for session in tuple(self._sessions):
-            await session.close()
-        self._sessions.clear()
+        for start in self._starts:
+            await start.close()
         if self._own_store:
             await self._store.close()
 
@@ -84,101 +89,121 @@ class SessionStart:
     """A session about to start; ``async with`` it. ``also`` are definitions that the host starts by itself."""
 
     def __init__(
-        self, agent: Agent, handle: SessionHandle | None, also: tuple[AgentDefinition, ...] = ()
+        self,
+        definition: AgentDefinition,
+        config: RuntimeConfig,
+        store: Store,
+        handle: SessionHandle | None = None,
+        also: tuple[AgentDefinition, ...] = (),
     ) -> None:
-        self._agent = agent
+        self._definition = definition
+        self._config = config
+        self._store = store
         self._handle = handle
         self._also = also
         self._session: Session | None = None
         self.supervisor: Supervisor | None = None
         self.registry = Registry()
+        self.over = False
 
     async def __aenter__(self) -> Session:
-        agent, config = self._agent, self._agent._config
-        if agent._closed:
-            raise SessionClosed("of a closed agent")
-        for definition in (agent.definition, *self._also):
+        for definition in (self._definition, *self._also):
             self.registry.resolve(definition)
+        config = self._config
         workspace = None if config.workspace is None else Workspace(config.workspace)
         events = Events(config.observability.buffer)
-        store = agent._store
+        folded: SessionState | None = None
         if self._handle is None:
-            journal, folded = await self._create(store, events), None
+            journal = await self._create(events)
         else:
-            journal, folded = await self._resume(store, self._handle, events)
+            journal, folded = await self._resume(self._handle, events)
         supervisor = self.supervisor = Supervisor(journal, config, workspace, events)
-        supervisor.intrinsics.update(Desk(journal).tools())
-        children = Children(supervisor, self.registry)
-        opened = journal.state.opened
-        assert opened is not None
         try:
-            if folded is None:
-                resolved = self.registry.resolve(agent.definition)
-                supervisor.spawn(resolved, None, config.principal.grants, keep=True)
-            else:
-                revive(supervisor, self.registry, folded, config.principal.grants)
-            await journal.sync()
-            root = supervisor.members[agent.definition.address]
-            handle = SessionHandle(opened.session, store.url, agent.definition.fingerprint)
-            session = self._session = Session(handle, supervisor, children, root, events)
-            agent._sessions.append(session)
-            if folded is not None:
-                await finish(supervisor, folded)
-                children.resume()
+            self._session = await self._people(supervisor, folded, events)
         except BaseException:
             supervisor.closing = True
             await supervisor.halt()
             await journal.close("open")
             raise
-        return session
+        return self._session
+
+    async def _people(self, supervisor: Supervisor, folded: SessionState | None, events: Events) -> Session:
+        """Start the root actor, or every actor that the journal knows, and return the session around them."""
+        journal, principal = supervisor.journal, self._config.principal
+        supervisor.intrinsics.update(Desk(journal).tools())
+        children = Children(supervisor, self.registry)
+        if folded is None:
+            supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
+        else:
+            revive(supervisor, self.registry, folded, principal.grants)
+        await journal.sync()
+        opened = journal.state.opened
+        assert opened is not None
+        handle = SessionHandle(opened.session, self._store.url, self._definition.fingerprint)
+        root = supervisor.members[self._definition.address]
+        if folded is not None:
+            await finish(supervisor, folded)
+            children.resume()
+        return Session(handle, supervisor, children, root, events)
+
+    async def close(self) -> None:
+        """Close the session, if it was started. Closing twice is fine."""
+        self.over = True
+        if self._session is not None:
+            await self._session.close()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-            if session in self._agent._sessions:
-                self._agent._sessions.remove(session)
+        await self.close()
 
-    async def _create(self, store: Store, events: Events) -> Journal:
-        config, definition = self._agent._config, self._agent.definition
+    async def _create(self, events: Events) -> Journal:
+        config, definition = self._config, self._definition
         about, principal = config.observability, config.principal
         session = f"s{os.urandom(6).hex()}"
         title = about.title or definition.name
-        log = await store.create(session, title=title, labels=dict(about.labels))
-        journal = Journal(store, log, SessionState(), about.clock, events)
+        log = await self._store.create(session, title=title, labels=dict(about.labels))
+        journal = Journal(self._store, log, SessionState(), about.clock, events)
         journal.append(
             "",
-            SessionOpened(session, definition.name, definition.fingerprint, principal.name, principal.tenant, about.labels),
+            SessionOpened(
+                session, definition.name, definition.fingerprint, principal.name, principal.tenant, about.labels
+            ),
         )
         return journal
 
-    async def _resume(self, store: Store, handle: SessionHandle, events: Events) -> tuple[Journal, SessionState]:
-        definition, principal = self._agent.definition, self._agent._config.principal
-        if handle.version != 1:
-            msg = f"the handle has version {handle.version}; this release knows version 1"
-            raise HandleRefused(msg)
-        log, records = await store.resume(handle.session)
+    async def _resume(self, handle: SessionHandle, events: Events) -> tuple[Journal, SessionState]:
+        definition, principal = self._definition, self._config.principal
+        log, records = await self._store.resume(handle.session)
         try:
             entries = tuple(decode(data) for data in records)
             folded, live = fold(entries), SessionState()
             for entry in entries:
                 live.apply(entry, loops=False)
-            opened = folded.opened
-            if opened is None or opened.fingerprint != definition.fingerprint:
-                made = "nothing" if opened is None else f"{opened.agent!r} ({opened.fingerprint[:12]})"
-                msg = (
-                    f"session {handle.session} was made with {made}, not with {definition.name!r} "
-                    f"({definition.fingerprint[:12]}); resume it with the definition it was made with"
-                )
-                raise HandleRefused(msg)
-            if (opened.principal, opened.tenant) != (principal.name, principal.tenant):
-                msg = f"session {handle.session} belongs to another principal"
-                raise HandleRefused(msg)
+            check_handle(handle, folded, definition, principal)
         except BaseException:
             await log.close("open")
             raise
-        journal = Journal(store, log, live, self._agent._config.observability.clock, events)
+        journal = Journal(self._store, log, live, self._config.observability.clock, events)
         journal.append("", SessionResumed(log.fence))
         return journal, folded
+
+
+def check_handle(
+    handle: SessionHandle, folded: SessionState, definition: AgentDefinition, principal: Principal
+) -> None:
+    """Raise `HandleRefused` unless the session on record is this definition's and this principal's."""
+    if handle.version != 1:
+        msg = f"the handle has version {handle.version}; this release knows version 1"
+        raise HandleRefused(msg)
+    opened = folded.opened
+    if opened is None or opened.fingerprint != definition.fingerprint:
+        made = "nothing" if opened is None else f"{opened.agent!r} ({opened.fingerprint[:12]})"
+        msg = (
+            f"session {handle.session} was made with {made}, not with {definition.name!r} "
+            f"({definition.fingerprint[:12]}); resume it with the definition it was made with"
+        )
+        raise HandleRefused(msg)
+    if (opened.principal, opened.tenant) != (principal.name, principal.tenant):
+        msg = f"session {handle.session} belongs to another principal"
+        raise HandleRefused(msg)

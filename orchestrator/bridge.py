@@ -24,7 +24,8 @@ from actors.tools import Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.context import CallContext, Delivered, SessionRecord
 from orchestrator.denials import deny
-from orchestrator.facts import PERMIT, Attempt, Capability as Right, Facts, NeedsApproval, Spent, Target
+from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, Spent, Target
+from orchestrator.facts import Capability as Right
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
 from orchestrator.outputs import as_text, clean, preview
 from orchestrator.policy import decide
@@ -204,7 +205,9 @@ class Bridge:
             try:
                 found = await tool.reconcile(self._call_context(capability, call, facts), arguments)
             except Exception as error:  # noqa: BLE001  # the tool's code; the effect then stays unresolved
-                return deny(verdict.code, call.name, facts.actor, f"{verdict.message} Its check failed: {error!r:.200}.")
+                return deny(
+                    verdict.code, call.name, facts.actor, f"{verdict.message} Its check failed: {error!r:.200}."
+                )
         elif tool.idempotency_key is not None and arguments.get(tool.idempotency_key):
             found, by = Reconciled.DID_NOT_HAPPEN, "its idempotency key"
         if found is Reconciled.UNKNOWN:
@@ -213,13 +216,18 @@ class Bridge:
         self._journal.append(capability.member.path, EffectSettled(key, happened, by))
         if happened:
             return ToolResult(call.id, call.name, f"{call.name} had been done already, as {by} found out.")
-        return decide(Attempt(call.name), self._facts(capability, call.name, capability.member.resolved.tools[call.name], arguments))
+        return decide(
+            Attempt(call.name),
+            self._facts(capability, call.name, capability.member.resolved.tools[call.name], arguments),
+        )
 
     def _call_context(self, capability: Capability, call: ToolCall, facts: Facts) -> CallContext:
         state = self._journal.state
         session = "" if state.opened is None else state.opened.session
         path = capability.member.path
-        return CallContext(session, path, capability.turn, call.id, self._principal, facts.grants, self._workspace, self._record)
+        return CallContext(
+            session, path, capability.turn, call.id, self._principal, facts.grants, self._workspace, self._record
+        )
 
     async def _run(
         self, capability: Capability, call: ToolCall, tool: Tool, arguments: dict[str, Any], facts: Facts
@@ -240,21 +248,17 @@ class Bridge:
                 value = await tool.run(self._call_context(capability, call, facts), arguments)
             if isinstance(value, Delivered):
                 discharged = value.discharged
-                result = ToolResult(call.id, call.name, clean(value.text), Outcome.ERROR if value.failed else Outcome.OK)
+                result = ToolResult(
+                    call.id, call.name, clean(value.text), Outcome.ERROR if value.failed else Outcome.OK
+                )
             else:
                 result = self._bounded(capability, call, tool, as_text(tool.name, value))
         except ToolFault as fault:
             result = ToolResult(call.id, call.name, clean(str(fault))[:MAX_FAULT], Outcome.ERROR)
         except asyncio.CancelledError:
-            if late:
-                task.uncancel()
-                result = _interrupted(call, tool, f"did not end within its {tool.timeout_s:g} s", Outcome.ERROR)
-            elif capability.stopping:
-                result = _interrupted(call, tool, "was stopped", Outcome.CANCELLED)
-            elif task.cancelling() > before:
+            if not late and not capability.stopping and task.cancelling() > before:
                 raise
-            else:
-                result = ToolResult(call.id, call.name, "The tool cancelled itself.", Outcome.ERROR)
+            result = _cut_off(call, tool, task, late=bool(late), stopping=capability.stopping)
         except Exception as error:  # noqa: BLE001  # whatever the tool's code raises is its answer
             text = clean(f"{type(error).__name__}: {error}")[:MAX_FAULT]
             result = ToolResult(call.id, call.name, text, Outcome.ERROR)
@@ -298,6 +302,16 @@ def _refused(call: ToolCall, verdict: object, actor: str) -> ToolResult:
         verdict = deny("approval_unavailable", call.name, actor, f"{call.name} needs a person's approval.")
     assert isinstance(verdict, Denial)
     return ToolResult(call.id, call.name, verdict.text, Outcome.DENIED, verdict)
+
+
+def _cut_off(call: ToolCall, tool: Tool, task: asyncio.Task[object], *, late: bool, stopping: bool) -> ToolResult:
+    """Return the result of a call whose code ended by cancellation: of its time limit, of a stop, or of its own."""
+    if late:
+        task.uncancel()
+        return _interrupted(call, tool, f"did not end within its {tool.timeout_s:g} s", Outcome.ERROR)
+    if stopping:
+        return _interrupted(call, tool, "was stopped", Outcome.CANCELLED)
+    return ToolResult(call.id, call.name, "The tool cancelled itself.", Outcome.ERROR)
 
 
 def _interrupted(call: ToolCall, tool: Tool, how: str, otherwise: Outcome) -> ToolResult:

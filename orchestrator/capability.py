@@ -43,7 +43,18 @@ class Capability:
     ``stopping`` is set before the turn's task is cancelled; ``running`` holds the task of each call in flight.
     """
 
-    __slots__ = ("bridge", "incarnation", "member", "narrowing", "offered", "policy", "revoked", "running", "stopping", "turn")
+    __slots__ = (
+        "bridge",
+        "incarnation",
+        "member",
+        "narrowing",
+        "offered",
+        "policy",
+        "revoked",
+        "running",
+        "stopping",
+        "turn",
+    )
 
     def __init__(
         self, bridge: Executor, member: Member, turn: str, policy: Policy, narrowing: Grants | None, incarnation: int

@@ -3,8 +3,8 @@
 Rules:
 
 - A child is on record before anyone hears its id. The same call never starts two: it finds its child again.
-- Every child turn has one outcome, delivered once: as the foreground call's result, to ``collect_child``, as a notice to
-  its own parent, or to nobody (after an explicit stop, or when the parent is gone).
+- Every child turn has one outcome, delivered once: as the foreground call's result, to ``collect_child``, as a notice
+  to its own parent, or to nobody (after an explicit stop, or when the parent is gone).
 - Notices that wait are joined into one turn, under the focus and authority of the turns that started the children.
 - An idle parent is woken if its definition says so, a busy one is steered if its definition says so; else they wait.
 """
@@ -14,12 +14,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-
 from actors.grants import attenuate
-from actors.messages import Limits, StopReason, TurnOrigin
+from actors.messages import StopReason, TurnOrigin
 from orchestrator.context import Delivered
 from orchestrator.focus import join
-from orchestrator.journal.records import ChildStatus, Drop, OutcomeDropped, OutcomeRecorded
+from orchestrator.journal.records import ChildStatus, Drop, OutcomeDropped, OutcomeRecorded, TurnAccepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from orchestrator.capability import Capability
     from orchestrator.focus import Policy
     from orchestrator.journal.fold import OwedOutcome
-    from orchestrator.journal.records import TurnAccepted
     from orchestrator.member import Member
     from orchestrator.registry import Registry
     from orchestrator.supervisor import Supervisor
@@ -81,7 +79,9 @@ class Children:
             child = self._start(capability, call, arguments, background=background)
             if child is None:
                 names = ", ".join(d.address for d in member.resolved.definition.children)
-                return Delivered(f"There is no agent {arguments['child']!r} to start. You may start: {names}.", failed=True)
+                return Delivered(
+                    f"There is no agent {arguments['child']!r} to start. You may start: {names}.", failed=True
+                )
             path = child.path
             await self._supervisor.journal.sync()
         name, turn = path.rpartition("/")[2], state.actors[path].task
@@ -100,10 +100,9 @@ class Children:
         resolved = self._registry.resolve(definition)
         grants = member.base if capability.narrowing is None else attenuate(member.base, capability.narrowing)
         supervisor = self._supervisor
-        child = supervisor.spawn(
-            resolved, member, grants, background=background, cause=capability.turn, call=call.id
-        )
-        turn = supervisor.accept(child, arguments["task"], TurnOrigin.DELEGATE, Limits(), grants=capability.narrowing)
+        child = supervisor.spawn(resolved, member, grants, background=background, cause=capability.turn, call=call.id)
+        task = TurnAccepted(supervisor.next_turn(), arguments["task"], TurnOrigin.DELEGATE, grants=capability.narrowing)
+        turn = supervisor.accept(child, task)
         if member.explicit_stop:
             child.explicit_stop = member.explicit_stop
             supervisor.stop_turn(child, turn, StopReason.CANCELLED, member.explicit_stop)
@@ -164,7 +163,7 @@ class Children:
         if child.actor.steer(arguments["text"]):
             return f"{child.id} takes the message up after its current step."
         policy, grants = self._supervisor.journal.state.actors[path].last_terms
-        self._supervisor.accept(child, arguments["text"], TurnOrigin.SEND, Limits(), policy, grants)
+        self._supervisor.accept(child, self._turn(arguments["text"], TurnOrigin.SEND, policy, grants))
         return f"{child.id} starts a turn with the message."
 
     async def stop_child(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
@@ -184,10 +183,14 @@ class Children:
         if path is None:
             return self._unknown(capability, arguments)
         state = self._supervisor.journal.state
-        ready = next((o.turn for o in state.owed(capability.member.path) if o.child == path and o.turn not in self._claimed), "")
+        ready = next(
+            (o.turn for o in state.owed(capability.member.path) if o.child == path and o.turn not in self._claimed), ""
+        )
         waiting = state.actors[path].waiting
         if not ready and not waiting:
-            return Delivered(f"{arguments['child']} has nothing to collect: its result was delivered or dropped.", failed=True)
+            return Delivered(
+                f"{arguments['child']} has nothing to collect: its result was delivered or dropped.", failed=True
+            )
         return await self._outcome(capability, path, ready or waiting[0].turn, stop=False)
 
     def _path(self, capability: Capability, arguments: Mapping[str, Any]) -> str | None:
@@ -271,9 +274,13 @@ class Children:
                 member.actor.steer(notice_text(owed), turns)
         elif definition.wake:
             policy, grants = self._joined(owed)
-            self._supervisor.accept(
-                member, notice_text(owed), TurnOrigin.NOTICE, Limits(), policy, grants, notices=turns
-            )
+            turn = self._turn(notice_text(owed), TurnOrigin.NOTICE, policy, grants, turns)
+            self._supervisor.accept(member, turn)
+
+    def _turn(
+        self, text: str, origin: TurnOrigin, policy: Policy, grants: Grants | None, notices: tuple[str, ...] = ()
+    ) -> TurnAccepted:
+        return TurnAccepted(self._supervisor.next_turn(), text, origin, policy, grants, notices=notices)
 
     def _joined(self, owed: tuple[OwedOutcome, ...]) -> tuple[Policy, Grants | None]:
         """Return the terms of a turn born of *owed*: no wider than any turn that started one of the children."""
@@ -302,5 +309,3 @@ def _bounded(text: str) -> str:
     if len(text) <= MAX_OUTCOME:
         return text
     return f"{text[:MAX_OUTCOME]}\n… shortened: {len(text)} characters in all"
-
-

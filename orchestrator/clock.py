@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "Deadlines", "LoopClock", "Timer"]
 
+MANY = 64
+
 
 class Timer(Protocol):
     """A call that will be made unless it is cancelled."""
@@ -77,7 +79,7 @@ class Deadlines:
         self._due.pop(key, None)
         if not self._due:
             self._heap.clear()
-        elif len(self._heap) > 64 and len(self._heap) > 4 * len(self._due):
+        elif len(self._heap) > MANY and len(self._heap) > 4 * len(self._due):
             self._heap = [item for item in self._heap if item[1] in self._due]
             heapq.heapify(self._heap)
 

@@ -1,15 +1,16 @@
 """The errors of sessions, admission and files.
 
-    OrchestratorError
-    ├── SessionBusy        another caller's run is in flight
-    ├── SessionClosed      the session does not take anything any more
-    ├── SessionIdle        there is no turn in flight to wait for
-    ├── TurnRefused        a turn that cannot be accepted: its policy or grants are not possible here
-    ├── WouldDeadlock      a cycle of actors that would wait for each other
-    ├── LoanRefused        a loan wider than its lender or its borrower's role allows
-    ├── ResolutionFailed   a definition whose sources or schemas cannot be taken into a session
-    ├── UnknownProduct     a product that is not shipped
-    └── HandleRefused      a session handle that does not fit this agent or this store
+OrchestratorError
+├── SessionBusy        another caller's run is in flight
+├── SessionClosed      the session does not take anything any more
+├── SessionIdle        there is no turn in flight to wait for
+├── TurnRefused        a turn that cannot be accepted: its policy or grants are not possible here
+├── WouldDeadlock      a cycle of actors that would wait for each other
+├── LoanRefused        a loan wider than its lender or its borrower's role allows
+├── ResolutionFailed   a definition whose sources or schemas cannot be taken into a session
+├── UnknownModel       a model name that leads to no model
+├── UnknownProduct     a product that is not shipped
+└── HandleRefused      a session handle that does not fit this agent or this store
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "SessionClosed",
     "SessionIdle",
     "TurnRefused",
+    "UnknownModel",
     "UnknownProduct",
     "WouldDeadlock",
 ]
@@ -37,7 +39,9 @@ class SessionBusy(OrchestratorError):
 
     def __init__(self, session: str) -> None:
         self.session = session
-        super().__init__(f"session {session} is busy: a run is in flight; send a message to steer it, or wait for its end")
+        super().__init__(
+            f"session {session} is busy: a run is in flight; send a message to steer it, or wait for its end"
+        )
 
 
 class SessionClosed(OrchestratorError):
@@ -89,7 +93,19 @@ class ResolutionFailed(OrchestratorError):
     def __init__(self, definition: str, faults: tuple[str, ...]) -> None:
         self.definition = definition
         self.faults = faults
-        super().__init__(f"definition {definition!r} cannot be resolved:" + "".join(f"\n  - {fault}" for fault in faults))
+        super().__init__(
+            f"definition {definition!r} cannot be resolved:" + "".join(f"\n  - {fault}" for fault in faults)
+        )
+
+
+class UnknownModel(OrchestratorError):
+    """The model *name* leads nowhere, for *reason*; *known* are the forms that there are."""
+
+    def __init__(self, name: str, reason: str, known: tuple[str, ...]) -> None:
+        self.name = name
+        self.reason = reason
+        self.known = known
+        super().__init__(f"model {name!r}: {reason}; write one of: {', '.join(known)}")
 
 
 class UnknownProduct(OrchestratorError):

@@ -23,7 +23,10 @@ __all__ = ["end_loans", "lend_to"]
 def lend_to(journal: Journal, lender: Member, borrower: Member, grants: Grants, until: str) -> str:
     """Lend *grants* until the turn *until* ends; return the loan's id. Raises `LoanRefused`, recording nothing."""
     ceiling = ROLES[borrower.resolved.definition.role].loan_ceiling
-    faults = [*_above(grants, lender.base, f"{lender.path} holds"), *_above(grants, ceiling, f"{borrower.path} may hold")]
+    faults = [
+        *_above(grants, lender.base, f"{lender.path} holds"),
+        *_above(grants, ceiling, f"{borrower.path} may hold"),
+    ]
     if faults:
         raise LoanRefused(lender.path, borrower.path, tuple(faults))
     loan = f"loan-{journal.seq + 1}"

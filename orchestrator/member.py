@@ -91,5 +91,3 @@ class Member:
         for member in found:
             found.extend((member.children or {}).values())
         return found
-
-

@@ -40,7 +40,7 @@ def clean(text: str) -> str:
 
 
 def preview(text: str, limit: int, handle: str) -> str:
-    """Return the beginning and the end of *text* within *limit* bytes, and how to read the rest; no character is cut."""
+    """Return the beginning and the end of *text* within *limit* bytes, and how to read the rest."""
     size = len(text.encode())
     half = max(0, limit - 300) // 2
     head = text.encode()[:half].decode("utf-8", "ignore")

@@ -6,21 +6,24 @@ definition and the place; nothing is registered of a definition that has one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import msgspec
 
+from actors.definition import AgentDefinition
 from actors.ports import OfferedTool
+from actors.tools import Tool
 from orchestrator.errors import ResolutionFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from actors.definition import AgentDefinition
-    from actors.tools import Tool
 
 __all__ = ["Registered", "Registry", "Resolved"]
+
+NO_MCP = "this release cannot connect to MCP servers; remove it from the tools"
 
 
 @attrs.frozen
@@ -74,10 +77,8 @@ class Registry:
 
 
 def _resolve(definition: AgentDefinition) -> Resolved:
-    faults: list[str] = []
+    faults = [f"MCP source {source.name!r}: {NO_MCP}" for source in definition.tools.mcp]
     tools: dict[str, Registered] = {}
-    for source in definition.tools.mcp:
-        faults.append(f"MCP source {source.name!r}: this release cannot connect to MCP servers; remove it from the tools")
     for tool in definition.offered:
         other = tools.get(tool.name)
         if other is not None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
 from actors.grants import Access, Grants
 from actors.ports import Model
 from orchestrator.clock import Clock, LoopClock
+from orchestrator.journal.store import Store
 from orchestrator.restart import Intensity, RestartKind
 
-if TYPE_CHECKING:
-    from orchestrator.journal.store import Store
-
-__all__ = ["Observability", "OWNER", "Principal", "Restart", "RuntimeConfig", "SessionLimits"]
+__all__ = ["OWNER", "Observability", "Principal", "Restart", "RuntimeConfig", "SessionLimits"]
 
 OWNER = Grants(
     authorities=("workflow.*", "workspace.*", "secrets.*", "children.*"), access=Access.EXTERNAL, roots=(".",)

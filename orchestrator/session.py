@@ -10,7 +10,7 @@ import msgspec
 from actors.errors import ActorStopped
 from actors.messages import StopReason, TurnOrigin
 from orchestrator.errors import SessionBusy, SessionClosed, SessionIdle, TurnRefused
-from orchestrator.journal.records import SessionParked, TurnRejected
+from orchestrator.journal.records import SessionParked, TurnAccepted, TurnRejected
 from orchestrator.turn import DeliveryResult, Result, Stop, Turn
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class Session:
         """Deliver a message and say what became of it; never waits for a run.
 
         A text steers the turn in flight, or starts a turn under the terms of the last one; a `Turn` always opens one.
-        `Stop` goes by the control lane: ``turn`` ends the foreground turn and leaves background children alone, ``tree``
-        ends all. Raises `MailboxFull`, `TurnRefused`, `SessionClosed`.
+        `Stop` goes by the control lane: ``turn`` ends the foreground turn and leaves background children alone,
+        ``tree`` ends all. Raises `MailboxFull`, `TurnRefused`, `SessionClosed`.
         """
         self._check_open()
         root, state = self._root, self._supervisor.journal.state
@@ -157,7 +157,8 @@ class Session:
             supervisor.journal.append(root.path, TurnRejected(turn_id, reason))
             raise TurnRefused(turn_id, reason)
         text, notices = self._children.with_notices(root, turn.input)
-        return supervisor.accept(root, text, origin, turn.limits, turn.policy, turn.grants, notices)
+        accepted = TurnAccepted(supervisor.next_turn(), text, origin, turn.policy, turn.grants, turn.limits, notices)
+        return supervisor.accept(root, accepted)
 
     async def _stop(self, message: Stop) -> DeliveryResult:
         supervisor, root = self._supervisor, self._root
@@ -173,4 +174,3 @@ class Session:
 
 def _as_turn(turn: Turn | str) -> Turn:
     return Turn(turn) if isinstance(turn, str) else turn
-

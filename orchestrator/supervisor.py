@@ -17,7 +17,7 @@ from actors.actor import Actor
 from actors.grants import Grants, attenuate
 from actors.loop import Phase, failures
 from actors.mailbox import Mailbox
-from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened, TurnOrigin, TurnStopped, Usage
+from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened, TurnStopped, Usage
 from actors.roles import ROLES
 from actors.roles.role import cap
 from orchestrator.account import Account
@@ -26,7 +26,6 @@ from orchestrator.capability import Capability
 from orchestrator.clock import Deadlines
 from orchestrator.events import Delta
 from orchestrator.facts import Spent
-from orchestrator.focus import OPEN
 from orchestrator.journal.fault import StoreError
 from orchestrator.journal.records import (
     ActorExited,
@@ -49,11 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
-    from actors.messages import Fact, Limits, Note
+    from actors.messages import Fact, Note
     from actors.ports import Offer, Toolbox
     from orchestrator.bridge import Intrinsic
     from orchestrator.events import Events
-    from orchestrator.focus import Policy
     from orchestrator.journal.journal import Journal
     from orchestrator.registry import Resolved
     from orchestrator.runtime import RuntimeConfig, SessionLimits
@@ -71,7 +69,9 @@ def crowded(limits: SessionLimits, journal: Journal) -> Callable[[Member], Spent
         if member.alive_children() >= limits.alive:
             return Spent(children="too_many_children", detail=f"{limits.alive} children are alive, the limit")
         if journal.state.spawned >= limits.total:
-            return Spent(children="too_many_children", detail=f"the session has started {limits.total} actors, the limit")
+            return Spent(
+                children="too_many_children", detail=f"the session has started {limits.total} actors, the limit"
+            )
         return None
 
     return look
@@ -136,12 +136,21 @@ class Supervisor:
             budget = parent.account.reserve(grants.budget)
             base = Grants(base.authorities, base.access, base.roots, budget)
         record = ActorSpawned(
-            definition.name, definition.fingerprint, parent.path if parent else "", base, number, background, cause, call
+            definition.name,
+            definition.fingerprint,
+            parent.path if parent else "",
+            base,
+            number,
+            background,
+            cause,
+            call,
         )
         self.journal.append(path, record)
         return self.admit(path, resolved, parent, record, keep=keep)
 
-    def admit(self, path: str, resolved: Resolved, parent: Member | None, record: ActorSpawned, *, keep: bool) -> Member:
+    def admit(
+        self, path: str, resolved: Resolved, parent: Member | None, record: ActorSpawned, *, keep: bool
+    ) -> Member:
         """Make the live member of an actor that is on record."""
         account = Account(record.grants.budget, self._clock)
         member = Member(path, resolved, parent, record.grants, account, self.journal.state)
@@ -185,23 +194,12 @@ class Supervisor:
 
     # Turns
 
-    def accept(
-        self,
-        member: Member,
-        text: str,
-        origin: TurnOrigin,
-        limits: Limits,
-        policy: Policy = OPEN,
-        grants: Grants | None = None,
-        notices: tuple[str, ...] = (),
-        turn: str = "",
-    ) -> str:
-        """Record a turn and put it into the actor's mailbox; return its id. Raises `MailboxFull`, recording nothing."""
+    def accept(self, member: Member, turn: TurnAccepted) -> str:
+        """Record *turn* and put it into the actor's mailbox; return its id. Raises `MailboxFull`, recording nothing."""
         member.actor.mailbox.check(len(member.actor.state.steered))
-        turn = turn or self.next_turn()
-        self.journal.append(member.path, TurnAccepted(turn, text, origin, policy, grants, limits, "", notices))
-        member.actor.open(TurnOpened(turn, text, origin, limits))
-        return turn
+        self.journal.append(member.path, turn)
+        member.actor.open(TurnOpened(turn.turn, turn.text, turn.origin, turn.limits))
+        return turn.turn
 
     def next_turn(self) -> str:
         """Return the id of the next turn of the session."""
@@ -302,7 +300,9 @@ class Supervisor:
         """The code does not yield: end the turn without it, and say so."""
         if member.capability is capability:
             names = ", ".join(sorted(capability.running)) or "the model request"
-            self.abandoned.append(f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})")
+            self.abandoned.append(
+                f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})"
+            )
             member.actor.abandon()
 
     async def stop(self, member: Member, reason: str, *, how: StopReason = StopReason.CANCELLED) -> None:
@@ -351,7 +351,9 @@ class Supervisor:
                 task.cancel()
             if tasks:
                 _, tasks = await asyncio.wait(tasks, timeout=self.limits.grace_s)
-        self.abandoned.extend(f"abandoned: a task of {task.get_name()} did not yield to the end of the session" for task in tasks)
+        self.abandoned.extend(
+            f"abandoned: a task of {task.get_name()} did not yield to the end of the session" for task in tasks
+        )
         for member in self.members.values():
             for turn, future in (member.waiters or {}).items():
                 if not future.done():

@@ -22,7 +22,7 @@ class Turn:
     input: str
     policy: Policy = OPEN
     grants: Grants | None = None
-    limits: Limits = Limits()
+    limits: Limits = attrs.field(factory=Limits)
 
 
 class Result(msgspec.Struct, frozen=True):

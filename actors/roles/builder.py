@@ -16,6 +16,6 @@ BUILDER = RoleSpec(
     role=Role.BUILDER,
     ceiling=CEILING,
     loan_ceiling=CEILING,
-    instructions="You are the builder. Understand the goal, plan the work, and hand each part to the agent made for it.",
+    instructions="You are the builder. Understand the goal, plan, and hand each part to the agent made for it.",
     may_start=frozenset({Role.RUN, Role.REVIEWER, Role.FIXER, Role.CHILD}),
 )

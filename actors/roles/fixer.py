@@ -11,9 +11,7 @@ CEILING = Grants(authorities=("workflow.read", "workspace.read", "children.start
 FIXER = RoleSpec(
     role=Role.FIXER,
     ceiling=CEILING,
-    loan_ceiling=Grants(
-        authorities=CEILING.authorities | {"workspace.write"}, access=Access.WRITE, roots=(".",)
-    ),
+    loan_ceiling=Grants(authorities=CEILING.authorities | {"workspace.write"}, access=Access.WRITE, roots=(".",)),
     instructions="You apply the changes you are given, exactly, and say which of them you could not apply.",
     may_start=frozenset({Role.CHILD}),
     tools=("record_fix",),

@@ -1,0 +1,1 @@
+"""The journal: records, their fold, and the stores that keep them."""

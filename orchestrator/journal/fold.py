@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from actors.grants import Grants
-
     from orchestrator.journal.records import Entry
 
 __all__ = ["ActorState", "OwedOutcome", "SessionState", "fold"]

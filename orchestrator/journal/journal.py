@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.journal.fold import SessionState
 from orchestrator.journal.records import Entry, decode, encode
 
 if TYPE_CHECKING:
     from orchestrator.clock import Clock
     from orchestrator.events import Events
+    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.records import Record
     from orchestrator.journal.store import Log, Store
 

@@ -132,7 +132,7 @@ class ActorExited(msgspec.Struct, frozen=True, tag="actor_exited"):
 class TurnAccepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_accepted"):
     """A turn was accepted and will have exactly one `TurnEnded`.
 
-    *notices* are child turns whose outcomes it delivers; *cause* is the turn whose policy and grants it inherits.
+    *notices* are child turns whose outcomes it delivers.
     """
 
     turn: str
@@ -141,7 +141,6 @@ class TurnAccepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ac
     policy: Policy = Policy()
     grants: Grants | None = None
     limits: Limits = Limits()
-    cause: str = ""
     notices: tuple[str, ...] = ()
 
 

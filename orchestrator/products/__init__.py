@@ -1,0 +1,1 @@
+"""Shipped products, one folder each."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
+from actors.ports import Model
 from actors.tools import Tool
 from orchestrator.errors import UnknownProduct
+from orchestrator.journal.fold import SessionState
+from orchestrator.journal.records import Entry
 from orchestrator.runtime import SessionLimits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from actors.ports import Model
-    from orchestrator.journal.fold import SessionState
-    from orchestrator.journal.records import Entry
-    from orchestrator.workflows.engine import WorkflowResult
+from orchestrator.workflows.engine import WorkflowResult
 
 __all__ = ["PRODUCTS", "Product", "Report", "find_product"]
 

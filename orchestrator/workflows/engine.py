@@ -19,7 +19,7 @@ import msgspec
 
 from actors.grants import Access, Grants
 from actors.messages import Limits, StopReason, TurnOrigin
-from orchestrator.journal.records import StepFinished, StepStarted
+from orchestrator.journal.records import StepFinished, StepStarted, TurnAccepted
 from orchestrator.loans import lend_to
 from orchestrator.workflows.plan import ready
 from orchestrator.workflows.schema import output_faults
@@ -97,7 +97,7 @@ class Engine:
                 for step in ready(self._plan, outcomes, running):
                     failed = [need for need in step.needs if not outcomes[need].ok]
                     if failed:
-                        outcomes[step.id] = self._finish(step.id, False, "", SKIPPED + ", ".join(failed))
+                        outcomes[step.id] = self._fail(step.id, SKIPPED + ", ".join(failed))
                     else:
                         running[step.id] = asyncio.create_task(self._step(step), name=f"step {step.id}")
                 if running:
@@ -127,7 +127,7 @@ class Engine:
         return outcome
 
     async def _items(self, step: Step) -> StepOutcome:
-        """Run every item of a ``for_each`` step; its output is the list of theirs, in order, null for one that failed."""
+        """Run every item of a ``for_each`` step; its output is the list of theirs, null for one that failed."""
         source, *path = step.for_each.split(".")
         items = select(self._outputs[source], tuple(path))
         assert isinstance(items, list)
@@ -141,7 +141,9 @@ class Engine:
             async with slots:
                 return await self._turn(step, key, item, self._worker(step, owner, key))
 
-        tasks = [asyncio.create_task(one(number, item), name=f"{step.id}[{number}]") for number, item in enumerate(items)]
+        tasks = [
+            asyncio.create_task(one(number, item), name=f"{step.id}[{number}]") for number, item in enumerate(items)
+        ]
         try:
             outcomes = [await task for task in tasks]
         finally:
@@ -153,7 +155,7 @@ class Engine:
         failed = [outcome.key for outcome in outcomes if not outcome.ok]
         detail = f"{len(failed)} of {len(outcomes)} items failed: {', '.join(failed[:10])}" if failed else ""
         ok = not failed or step.background
-        return self._finish(step.id, ok, msgspec.json.encode(outputs).decode(), detail)
+        return self._finish(StepFinished(step.id, ok, msgspec.json.encode(outputs).decode(), detail))
 
     def _owner(self, step: Step) -> Member:
         """Return the actor of the step's agent, started when it is first needed."""
@@ -182,11 +184,11 @@ class Engine:
             try:
                 text = render(step.prompt, item, self._outputs)
             except ReferenceMissing as missing:
-                return self._finish(key, False, "", str(missing))
+                return self._fail(key, str(missing))
             turn = self._supervisor.next_turn()
             self._journal.append("", StepStarted(key, member.path, turn))
             self._lend(step, member, turn)
-            self._supervisor.accept(member, text, TurnOrigin.STEP, self._limits, turn=turn)
+            self._supervisor.accept(member, TurnAccepted(turn, text, TurnOrigin.STEP, limits=self._limits))
         result = await asyncio.shield(self._supervisor.wait(member, turn))
         if result.stop_reason is StopReason.SUSPENDED:
             raise asyncio.CancelledError
@@ -201,19 +203,22 @@ class Engine:
     def _judge(self, step: Step, key: str, reason: StopReason, output: str, detail: str) -> StepOutcome:
         """Say whether a turn that ended with *output* fulfils its step."""
         if reason is not StopReason.COMPLETED:
-            return self._finish(key, False, output, detail or f"the turn ended as {reason.value}")
+            return self._fail(key, detail or f"the turn ended as {reason.value}", output)
         if not step.output:
-            return self._finish(key, True, output)
+            return self._finish(StepFinished(key, ok=True, output=output))
         try:
             value = msgspec.json.decode(output)
         except msgspec.DecodeError as error:
-            return self._finish(key, False, output, f"the answer is not the JSON that was asked for: {error}")
+            return self._fail(key, f"the answer is not the JSON that was asked for: {error}", output)
         faults = output_faults(step.output, value)
-        return self._finish(key, not faults, output, "; ".join(faults[:5]))
+        return self._finish(StepFinished(key, not faults, output, "; ".join(faults[:5])))
 
-    def _finish(self, key: str, ok: bool, output: str, detail: str = "") -> StepOutcome:  # noqa: FBT001  # a record
-        self._journal.append("", StepFinished(key, ok, output, detail))
-        return StepOutcome(key, ok, output, detail)
+    def _fail(self, key: str, detail: str, output: str = "") -> StepOutcome:
+        return self._finish(StepFinished(key, ok=False, output=output, detail=detail))
+
+    def _finish(self, record: StepFinished) -> StepOutcome:
+        self._journal.append("", record)
+        return StepOutcome(record.key, record.ok, record.output, record.detail)
 
 
 def decoded(output: str) -> Any:

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.workflows.check import check_agents, check_steps
 from orchestrator.workflows.cast import check_definitions
-from orchestrator.workflows.document import MAX_BYTES, Mapping as MappingNode, Node, Scalar, read_document
+from orchestrator.workflows.check import check_agents, check_steps
+from orchestrator.workflows.document import MAX_BYTES, Node, Scalar, read_document
+from orchestrator.workflows.document import Mapping as MappingNode
 from orchestrator.workflows.draft import AGENT_KEYS, AgentDraft, StepDraft, read_agent, read_step
 from orchestrator.workflows.fault import FaultLog, Mark
 from orchestrator.workflows.plan import Plan, digest_of
@@ -42,9 +43,7 @@ def load_plan(path: Path, pool: Mapping[str, Tool] | None = None) -> Plan:
     return parse_plan(text, str(path), directory=real.parent, pool=pool)
 
 
-def parse_plan(
-    text: str, place: str, *, directory: Path | None = None, pool: Mapping[str, Tool] | None = None
-) -> Plan:
+def parse_plan(text: str, place: str, *, directory: Path | None = None, pool: Mapping[str, Tool] | None = None) -> Plan:
     """Return the plan that *text* describes; *place* is what faults call it.
 
     :param directory: where agent files may lie; without it, naming one is a fault.

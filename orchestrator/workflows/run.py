@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from actors.definition import AgentDefinition
 from actors.messages import Limits
 from actors.roles.role import Role
-from orchestrator.agent import Agent, SessionStart
+from orchestrator.agent import SessionStart
+from orchestrator.journal.store import open_store
 from orchestrator.workflows.cast import definitions
 from orchestrator.workflows.engine import Engine
 
@@ -44,15 +45,18 @@ class WorkflowRun:
     ) -> None:
         self._plan = plan
         self._definitions = definitions(plan.agents, pool)
-        self._agent = Agent(root_definition(plan), config)
-        self._start = SessionStart(self._agent, handle, tuple(self._definitions.values()))
+        self._own_store = isinstance(config.store, str)
+        self._store = open_store(config.store) if isinstance(config.store, str) else config.store
+        self._root = root_definition(plan)
+        also = tuple(self._definitions.values())
+        self._start = SessionStart(self._root, config, self._store, handle, also)
         self._session: Session | None = None
 
-    async def __aenter__(self) -> WorkflowRun:
+    async def __aenter__(self) -> Self:
         try:
             self._session = await self._start.__aenter__()
         except BaseException:
-            await self._agent.close()
+            await self._close_store()
             raise
         return self
 
@@ -60,7 +64,11 @@ class WorkflowRun:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._start.__aexit__(kind, error, traceback)
-        await self._agent.close()
+        await self._close_store()
+
+    async def _close_store(self) -> None:
+        if self._own_store:
+            await self._store.close()
 
     @property
     def session(self) -> Session:
@@ -83,6 +91,6 @@ class WorkflowRun:
         """Run every step that is not done yet. On cancel what is in flight stays open, to be taken up again."""
         supervisor = self._start.supervisor
         assert supervisor is not None
-        root = supervisor.members[self._agent.definition.address]
+        root = supervisor.members[self._root.address]
         engine = Engine(self._plan, self._definitions, supervisor, self._start.registry, root, STEP_LIMITS)
         return await engine.run()

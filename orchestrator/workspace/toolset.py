@@ -41,6 +41,7 @@ async def read_file(context: ToolContext, path: str, start_line: int = 1, max_li
         path: Relative to the workspace.
         start_line: Counts from 1.
         max_lines: At most 2000.
+
     """
     return await _told(files.read_file(context.workspace, path, start_line, max_lines))
 
@@ -53,6 +54,7 @@ async def list_files(context: ToolContext, path: str = ".", depth: int = 3, patt
         path: Relative to the workspace; '.' for all of it.
         depth: How many levels down, 1 to 16.
         pattern: Like '*.py' or 'src/**/test_*.py'.
+
     """
     return await _told(files.list_files(context.workspace, path, depth, pattern))
 
@@ -74,6 +76,7 @@ async def diff_patch_workspace_file(context: ToolContext, path: str, diff: str) 
     Args:
         path: The file, relative to the workspace; the diff's header lines must name it.
         diff: A unified diff; '/dev/null' in a header creates or deletes the file.
+
     """
     return await _told(files.diff_patch_workspace_file(context.workspace, path, diff))
 

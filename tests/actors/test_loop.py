@@ -327,8 +327,8 @@ def test_results_that_differ_only_far_behind_their_beginning_are_the_same() -> N
 @pytest.mark.requirement("B58")
 def test_something_else_in_between_starts_the_count_again() -> None:
     state, _ = play(opened())
-    for round_ in range(4):
-        for _ in range(4):
+    for round_ in range(6):
+        for _ in range(3):
             state, effects = calling("read", state=state)
             assert effects == (AskModel(),)
         state, effects = calling("other", f"{round_}", state=state)

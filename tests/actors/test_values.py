@@ -48,7 +48,8 @@ def parts(hint: Any) -> list[Any]:
 
 def hints(item: type) -> dict[str, Any]:
     names = [field.name for field in attrs.fields(item)] if attrs.has(item) else list(item.__struct_fields__)  # type: ignore[attr-defined]
-    space = {name: value for module in MODULES for name, value in vars(importlib.import_module(module)).items()}
+    named = (*MODULES, "orchestrator.journal.store")
+    space = {name: value for module in named for name, value in vars(importlib.import_module(module)).items()}
     found = typing.get_type_hints(item, localns=space)
     return {name: found[name] for name in names}
 

@@ -1,4 +1,4 @@
-"""The time of one decision on a permitted call, in microseconds: how much does it grow with the tools an actor has?"""
+"""The time of one decision on a permitted call, in microseconds, for actors with few and with many tools."""
 
 from __future__ import annotations
 

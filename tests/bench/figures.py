@@ -39,13 +39,13 @@ class Timed(NamedTuple):
     floor: Sample
     ours: Sample
     target: float | None
-    count: int = 300
+    operations: int = 300
     quick: int = 100
     rounds: int = 9
 
     def rows(self, name: str, *, quick: bool) -> list[Row]:
         """Measure it."""
-        count, rounds = (self.quick, min(self.rounds, 3)) if quick else (self.count, self.rounds)
+        count, rounds = (self.quick, min(self.rounds, 3)) if quick else (self.operations, self.rounds)
         floor, ours = (partial(run, sample, count) for sample in (self.floor, self.ours))
         return [compared(name, self.what, self.unit, alternate(rounds, floor, ours), self.target)]
 

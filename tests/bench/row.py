@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Row", "alternate", "compared", "table"]
 
 Pair = tuple[float, float]
-HEAD = ("figure", "floor", "ours", "", "ratio", "(least–most)", "target", "")
+HEAD = ("figure", "floor", "ours", "", "ratio", "(least-most)", "target", "")
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,7 +56,7 @@ def cells(row: Row) -> tuple[str, ...]:
     """Return the columns of *row* as text."""
     floor = "" if row.floor is None else f"{row.floor:.4g}"
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    spread = "" if row.least is None or row.most is None else f"({row.least:.2f}–{row.most:.2f})"
+    spread = "" if row.least is None or row.most is None else f"({row.least:.2f}-{row.most:.2f})"
     target = "" if row.target is None else f"≤ {row.target:g}"
     return row.what, floor, f"{row.ours:.4g}", row.unit, ratio, spread, target, row.verdict
 

@@ -10,15 +10,15 @@ import gc
 import time
 from typing import TYPE_CHECKING
 
-from actors.loop import Phase
 from tests.bench.counts import COUNTED
 from tests.bench.floor import FloorActor
 from tests.bench.workload import DENIED, TOOLS, Held, Prepared, opened, saying, worker_with
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
+    from typing import Any
 
-    Sample = Callable[[int], Awaitable[float]]
+    Sample = Callable[[int], Coroutine[Any, Any, float]]
 
 __all__ = ["ask", "floor_ask", "floor_spawn", "floor_tell", "floor_work", "spawn", "tell", "work"]
 
@@ -117,8 +117,7 @@ async def tell(count: int) -> float:
     async with opened(model) as bench:
         model.replies.extend((saying(), saying()))
         running = asyncio.create_task(bench.run())
-        while bench.root.actor.state.phase is not Phase.MODEL:
-            await asyncio.sleep(0)
+        await model.asked.wait()
         watch = Stopwatch()
         for _ in range(count):
             bench.root.actor.steer("And this.")

@@ -20,25 +20,25 @@ from actors.roles.role import Role
 from actors.tools import Tool, tool
 from orchestrator.agent import Agent
 from orchestrator.focus import Policy
+from orchestrator.member import Member
+from orchestrator.registry import Registry
 from orchestrator.runtime import OWNER, RuntimeConfig, SessionLimits
+from orchestrator.session import Session
+from orchestrator.supervisor import Supervisor
 from orchestrator.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
     from orchestrator.journal.store import Store
-    from orchestrator.member import Member
-    from orchestrator.registry import Registry
-    from orchestrator.session import Session
-    from orchestrator.supervisor import Supervisor
 
 __all__ = [
     "DENIED",
-    "Held",
     "LIMITS",
     "SPENT",
     "TOOLS",
     "WORKER",
+    "Held",
     "Opened",
     "Prepared",
     "calling",
@@ -60,6 +60,7 @@ async def reading(path: str, line: int) -> str:
     Args:
         path: The file, relative to the workspace.
         line: Its number, from 1.
+
     """
     await asyncio.sleep(0)
     return f"{path}:{line}"
@@ -96,14 +97,16 @@ class Prepared:
 
 
 class Held(Prepared):
-    """A prepared model that answers only while its ``gate`` is open."""
+    """A prepared model that answers only while its ``gate`` is open; ``asked`` tells that it was asked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.gate = asyncio.Event()
+        self.asked = asyncio.Event()
 
     async def reply(self, request: object, delta: Callable[[str], None]) -> ModelReply:
         """Return the next reply once the gate is open."""
+        self.asked.set()
         await self.gate.wait()
         return await super().reply(request, delta)
 

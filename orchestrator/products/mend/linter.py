@@ -6,11 +6,12 @@ Findings are plain values; a fix is the edits that the linter proposes, with whe
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import msgspec
-from anyio import fail_after, run_process
+from anyio import fail_after, run_process, to_thread
 
 from actors.errors import ToolFault
 
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "Edit", "Finding", "lint_text", "lint_tree"]
 
 RULES = "E,F,W,I,UP,B,C4,SIM,RET,PIE"
-COMMAND = ("-m", "ruff", "check", "--isolated", "--no-cache", "--exit-zero", "--output-format=json", f"--select={RULES}")
+COMMAND = (
+    "-m",
+    "ruff",
+    "check",
+    "--isolated",
+    "--no-cache",
+    "--exit-zero",
+    "--output-format=json",
+    f"--select={RULES}",
+)
 SECONDS = 120.0
 
 
@@ -60,7 +70,7 @@ class Finding(msgspec.Struct, frozen=True):
 async def lint_tree(root: Path) -> tuple[Finding, ...]:
     """Return every finding beneath *root*, with paths relative to it, sorted by place. Raises `ToolFault`."""
     found = await _ruff((".",), None, root)
-    prefix = f"{root.resolve()}/"
+    prefix = f"{await to_thread.run_sync(os.path.realpath, root)}/"
     relative = (msgspec.structs.replace(item, filename=item.filename.removeprefix(prefix)) for item in found)
     return tuple(sorted(relative, key=lambda f: (f.filename, f.location.row, f.location.column, f.code or "")))
 

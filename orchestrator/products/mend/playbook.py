@@ -155,7 +155,9 @@ def propose(turn: Turn, path: str) -> Calls | str:
         changed, done = apply_fixes(text or "", fixable)
         if done and changed != text:
             codes = ", ".join(sorted({f.code or "" for f in done}))
-            changes.append(call("record_fix", path=path, diff=make(text or "", changed, path), reason=f"{kind}: {codes}"))
+            changes.append(
+                call("record_fix", path=path, diff=make(text or "", changed, path), reason=f"{kind}: {codes}")
+            )
             fixed.update(dict.fromkeys(done, kind))
     recorded = [
         call(
@@ -214,7 +216,9 @@ def judge(turn: Turn) -> str:
         return answer(verdict="rejected", reason=f"these files do not compile: {', '.join(seen['broken'])}")
     if seen["after"] > seen["before"]:
         return answer(verdict="rejected", reason=f"findings rose from {seen['before']} to {seen['after']}")
-    return answer(verdict="accepted", reason=f"every file compiles; findings went from {seen['before']} to {seen['after']}")
+    return answer(
+        verdict="accepted", reason=f"every file compiles; findings went from {seen['before']} to {seen['after']}"
+    )
 
 
 def fix(request: ModelRequest) -> Calls | str:

@@ -1,4 +1,4 @@
-"""What ``mend`` did, from the session's record alone: every finding and its fate, who did what, what was denied to whom.
+"""What ``mend`` did, from the record alone: every finding and its fate, who did what, what was denied to whom.
 
 Pure: the same entries give the same report.
 """
@@ -172,7 +172,8 @@ def _work(entries: tuple[Entry, ...]) -> tuple[tuple[str, int, int], ...]:
 
 def _headline(data: MendReport) -> str:
     fixed, rejected = data.fates["fixed"], data.fates["rejected"]
-    return f"{data.findings} findings in {data.files} files: {fixed} fixed, {rejected} rejected; {data.verdict}: {data.reason}"
+    counts = f"{data.findings} findings in {data.files} files: {fixed} fixed, {rejected} rejected"
+    return f"{counts}; {data.verdict}: {data.reason}"
 
 
 def _json(data: MendReport) -> str:
@@ -195,11 +196,17 @@ def _markdown(data: MendReport) -> str:
         "",
         "## Steps",
         "",
-        *(f"- {key}: {'done' if ok else 'failed'}{f' ({_cell(detail)})' if detail else ''}" for key, ok, detail in data.steps),
+        *(
+            f"- {key}: {'done' if ok else 'failed'}{f' ({_cell(detail)})' if detail else ''}"
+            for key, ok, detail in data.steps
+        ),
         "",
         "## What was denied to whom",
         "",
-        *([f"- {d.actor}, {d.tool}, {d.count} times: {_cell(d.message)} (`{d.code}`)" for d in data.denials] or ["Nothing."]),
+        *(
+            [f"- {d.actor}, {d.tool}, {d.count} times: {_cell(d.message)} (`{d.code}`)" for d in data.denials]
+            or ["Nothing."]
+        ),
         "",
         "## Who did what",
         "",

@@ -43,6 +43,7 @@ async def lint_file(context: ToolContext, path: str) -> tuple[Finding, ...]:
 
     Args:
         path: Relative to the workspace.
+
     """
     text = await to_thread.run_sync(read_source, context.workspace, path)
     return await lint_text(text, path, context.workspace.root)
@@ -54,6 +55,7 @@ async def read_fix(context: ToolContext, fix: int) -> dict[str, Any]:
 
     Args:
         fix: The number under which it was recorded.
+
     """
     found = _on_record(context, fix)
     return {"fix": fix, "path": found.path, "reason": found.reason, "diff": found.diff}
@@ -67,6 +69,7 @@ async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
 
     Args:
         fix: The number under which it was recorded.
+
     """
     found = _on_record(context, fix)
     before = await to_thread.run_sync(read_source, context.workspace, found.path)

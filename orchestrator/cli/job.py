@@ -1,0 +1,216 @@
+"""What a run of the command line is made of, and playing it: from words to values, to a session, to a report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import attrs
+import msgspec
+
+from actors.tools import Tool
+from orchestrator.cli.fault import InputFault
+from orchestrator.cli.place import default_store, new_folder
+from orchestrator.cli.progress import Progress
+from orchestrator.journal.store import open_store
+from orchestrator.models.provider import open_model
+from orchestrator.products.product import PRODUCTS, Product, Report, find_product
+from orchestrator.runtime import Observability, RuntimeConfig, SessionLimits
+from orchestrator.session import SessionHandle
+from orchestrator.workflows.load import load_plan
+from orchestrator.workflows.plan import Plan
+from orchestrator.workflows.run import WorkflowRun, root_definition
+from orchestrator.workspace.copying import copy_tree
+from orchestrator.workspace.toolset import WORKSPACE_TOOLS
+
+if TYPE_CHECKING:
+    from orchestrator.journal.row import SessionRow
+    from orchestrator.workflows.engine import WorkflowResult
+
+__all__ = ["Job", "job_of", "new_job", "play"]
+
+POOL = {tool.name: tool for tool in WORKSPACE_TOOLS}
+
+
+@attrs.frozen
+class Job:
+    """Everything that a run needs, checked: nothing is written before it exists."""
+
+    plan: Plan
+    pool: dict[str, Tool]
+    product: Product | None
+    model: str
+    store: str
+    source: Path
+    workspace: Path | None
+    report: Path | None
+    what: str
+
+    def labels(self, workspace: Path, report: Path) -> tuple[tuple[str, str], ...]:
+        """Return what makes this job again from a list of sessions."""
+        return (
+            ("what", self.what),
+            ("model", self.model),
+            ("source", str(self.source)),
+            ("workspace", str(workspace)),
+            ("report", str(report)),
+        )
+
+
+def new_job(
+    what: str,
+    *,
+    workspace: Path | None,
+    model: str | None,
+    store: str | None,
+    in_place: bool,
+    report: Path | None,
+) -> Job:
+    """Return the job of these words. Raises `InputFault`, `PlanError`, `UnknownModel` and the like, writing nothing."""
+    source = (workspace or Path()).absolute()
+    if not source.is_dir():
+        fault = "is not a folder" if source.exists() else "there is no such folder"
+        raise InputFault(f"--workspace {source}", fault, "name the folder that the agents shall work on")
+    return _job(what, source, model or "", store or default_store(), source if in_place else None, report)
+
+
+def job_of(row: SessionRow, store: str) -> Job:
+    """Return the job that the session *row* was made by. Raises `InputFault` for a session of another kind."""
+    labels = dict(row.labels)
+    if "what" not in labels:
+        raise InputFault(f"session {row.id}", "was not made by 'orchestrator run'", "resume it where it was made")
+    workspace = Path(labels["workspace"])
+    if not workspace.is_dir():
+        raise InputFault(f"session {row.id}", f"its workspace {workspace} is gone", "put it back, or run anew")
+    return _job(labels["what"], Path(labels["source"]), labels["model"], store, workspace, Path(labels["report"]))
+
+
+def _job(what: str, source: Path, model: str, store: str, workspace: Path | None, report: Path | None) -> Job:
+    product = find_product(what) if what in PRODUCTS else None
+    pool = POOL if product is None else {tool.name: tool for tool in product.tools}
+    if product is None and not what.endswith((".yaml", ".yml")):
+        known = ", ".join(PRODUCTS)
+        raise InputFault(
+            repr(what), f"is neither a product ({known}) nor a workflow file", "name a .yaml file, or a product"
+        )
+    path = Path(what).absolute() if product is None else product.workflow
+    plan = load_plan(path, pool)
+    if product is None and not model:
+        raise InputFault(what, "a workflow file needs a model", "give --model provider:model, such as playbook:FILE.py")
+    if product is not None:
+        check_requirements(product)
+    if model:
+        open_model(model)
+        model = _absolute(model)
+    return Job(plan, pool, product, model, store, source, workspace, report, what if product else str(path))
+
+
+def _absolute(model: str) -> str:
+    provider, _, rest = model.partition(":")
+    return f"{provider}:{Path(rest).absolute()}" if provider == "playbook" else model
+
+
+def check_requirements(product: Product) -> None:
+    """Raise `InputFault` when a command that the product's tools run is not installed."""
+    import importlib.util
+
+    for module, remedy in product.requires:
+        if importlib.util.find_spec(module) is None:
+            raise InputFault(f"product {product.name}", f"it needs {module}, which is not installed", remedy)
+
+
+def play(job: Job, resume: str | None, *, as_json: bool, stream: TextIO) -> int:
+    """Run *job* in a new session, or take the session *resume* up; return the exit code."""
+    session: list[str] = [resume] if resume else []
+    try:
+        return asyncio.run(_play(job, resume, session, as_json=as_json, stream=stream))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        where = "" if job.store == default_store() else f" --store {job.store}"
+        how = f"; go on with: orchestrator sessions resume {session[0]}{where}" if session else ""
+        print(f"\nstopped{how}", file=stream)
+        return 130
+
+
+async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bool, stream: TextIO) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    workspace = job.workspace or await _copy(job.source, job.plan.name)
+    report = (job.report or new_folder("reports", job.plan.name)).absolute()
+    model = open_model(job.model) if job.model else None
+    if model is None:
+        assert job.product is not None
+        model = job.product.model()
+    limits = SessionLimits(total=100_000) if job.product is None else job.product.limits
+    title = f"{job.plan.name} on {job.source}"
+    about = Observability(title=title, labels=job.labels(workspace, report))
+    store = open_store(job.store)
+    try:
+        config = RuntimeConfig(model, limits=limits, workspace=workspace, store=store, observability=about)
+        handle = None
+        if resume is not None:
+            handle = SessionHandle(resume, store.url, root_definition(job.plan).fingerprint)
+        async with WorkflowRun(job.plan, job.pool, config, handle) as run:
+            session[:] = [run.session.snapshot().session]
+            progress = Progress(job.plan, run.session, run.state, stream)
+            async with progress:
+                result = await run.run()
+            entries = await run.entries()
+            told = _report(job, run, entries, result)
+        paths = _write(told, report)
+    finally:
+        await store.close()
+    _tell(told, session[0], workspace, paths, as_json=as_json, stream=stream)
+    return 0 if told.ok else 1
+
+
+async def _copy(source: Path, name: str) -> Path:
+    target = new_folder("work", name) / "tree"
+    await asyncio.to_thread(copy_tree, source, target)
+    return target
+
+
+def _report(job: Job, run: WorkflowRun, entries: tuple[object, ...], result: WorkflowResult) -> Report:
+    if job.product is not None:
+        return job.product.report(run.state, entries, result)  # type: ignore[arg-type]  # entries of the journal
+    failed = [f"{o.key}: {o.detail}" for o in result.outcomes if not o.ok]
+    headline = f"{len(result.outcomes)} steps, {len(failed)} failed" + "".join(f"; {text}" for text in failed)
+    steps = [f"## {o.key}\n\n{'done' if o.ok else f'failed: {o.detail}'}\n\n{o.output}\n" for o in result.outcomes]
+    data = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
+    return Report(result.ok, headline, "\n".join((f"# {job.plan.name}\n\n{headline}\n", *steps)), data)
+
+
+def _write(told: Report, folder: Path) -> dict[str, str]:
+    """Write the report's files, each whole or not at all; return their paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {}
+        for name, text in (("report.md", told.markdown), ("report.json", told.json), *told.files):
+            draft = folder / f".{name}.draft"
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(folder / name)
+            paths[name] = str(folder / name)
+    except OSError as error:
+        raise InputFault(
+            f"--report {folder}", f"cannot be written: {error.strerror}", "name a folder that can"
+        ) from error
+    return paths
+
+
+def _tell(told: Report, session: str, workspace: Path, paths: dict[str, str], *, as_json: bool, stream: TextIO) -> None:
+    if as_json:
+        outcome = {
+            "ok": told.ok,
+            "headline": told.headline,
+            "session": session,
+            "workspace": str(workspace),
+            "report": paths,
+        }
+        sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
+        return
+    print(told.headline, file=stream)
+    print(f"session    {session}\nworkspace  {workspace}", file=stream)
+    sys.stdout.write("".join(f"{name:<14} {path}\n" for name, path in paths.items()))

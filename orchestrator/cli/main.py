@@ -1,0 +1,51 @@
+"""``orchestrator``: exit 0 fine, 1 findings or a failed run, 2 bad usage or input, 130 stopped by Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App, CycloptsError
+
+from actors.errors import ActorError
+from orchestrator.cli import check, doctor, run, sessions
+from orchestrator.cli.fault import InputFault
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.fault import StoreError
+from orchestrator.workflows.fault import PlanError
+from orchestrator.workspace.refusal import WorkspaceRefused
+
+__all__ = ["app", "call", "main"]
+
+app = App(name="orchestrator", help="Run teams of agents as supervised actors.", version_flags=["--version"])
+app.command(run.run)
+app.command(check.check)
+app.command(sessions.app)
+app.command(doctor.doctor)
+
+SAID = (InputFault, OrchestratorError, StoreError, PlanError, WorkspaceRefused, ActorError)
+
+
+def call(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code. What a person can mend is said in words, never as a traceback."""
+    try:
+        code = app(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        print(f"orchestrator: {error}\norchestrator: see 'orchestrator --help'", file=sys.stderr)
+        return 2
+    except SAID as error:
+        print(f"orchestrator: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Entry point of the command."""
+    sys.exit(call())
+
+
+if __name__ == "__main__":
+    main()

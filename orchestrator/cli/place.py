@@ -1,0 +1,51 @@
+"""Where the command line keeps its things: the store of sessions, working copies, reports."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from orchestrator.cli.fault import InputFault
+
+__all__ = ["default_store", "home", "new_folder"]
+
+
+def home() -> Path:
+    """Return the folder for state: ``$ORCHESTRATOR_HOME``, else the one that the platform's custom names."""
+    named = os.environ.get("ORCHESTRATOR_HOME")
+    if named:
+        return Path(named).absolute()
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "orchestrator"
+
+
+def default_store() -> str:
+    """Return the URL of the store in `home`, which is made if it is missing. Raises `InputFault`."""
+    _make(home())
+    return f"sqlite:///{home() / 'sessions.db'}"
+
+
+def new_folder(kind: str, name: str) -> Path:
+    """Make and return a new folder ``home/kind/name-time-number``. Raises `InputFault`."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    parent = _make(home() / kind)
+    for number in range(1000):
+        folder = parent / f"{name}-{stamp}-{os.getpid()}-{number}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputFault(str(folder), f"cannot be made: {error.strerror}", "set ORCHESTRATOR_HOME") from error
+        return folder
+    raise InputFault(str(parent), "has no room for another folder", "remove old ones")
+
+
+def _make(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        remedy = "set ORCHESTRATOR_HOME to a folder that can be written"
+        raise InputFault(str(folder), f"cannot be made: {error.strerror}", remedy) from error
+    return folder

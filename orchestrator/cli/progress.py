@@ -1,0 +1,153 @@
+"""Live progress of a run: a tree of steps and actors with a bar and the tool at work, or plain lines for a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Self, TextIO
+
+from actors.messages import CallFinished, ModelReplied, StopReason
+from orchestrator.journal.records import (
+    ActorExited,
+    ActorRestarted,
+    ActorSpawned,
+    Entry,
+    Record,
+    StepFinished,
+    StepStarted,
+    TurnEnded,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from orchestrator.journal.fold import SessionState
+    from orchestrator.session import Session
+    from orchestrator.workflows.plan import Plan
+
+__all__ = ["Progress"]
+
+SHOWN_ACTORS = 12
+REFRESHES_A_SECOND = 8
+
+
+class Progress:
+    """Shows what *session* does, from its events alone, on *stream*; ``async with`` it around the run."""
+
+    def __init__(self, plan: Plan, session: Session, state: SessionState, stream: TextIO) -> None:
+        self._plan = plan
+        self._events = session.events()
+        self._stream = stream
+        self._task: asyncio.Task[None] | None = None
+        self._live: Live | None = None
+        self._tools: dict[str, str] = {path: "" for path, actor in state.actors.items() if not actor.exited}
+        self._calls = 0
+        self._denied = 0
+        self._running: Counter[str] = Counter()
+        self._items: Counter[str] = Counter()
+        self._done = {key: step.ok for key, step in state.finished_steps.items()}
+
+    async def __aenter__(self) -> Self:
+        if self._stream.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self._stream)
+            self._live = Live(get_renderable=self._draw, console=console, refresh_per_second=REFRESHES_A_SECOND)
+            self._live.start()
+        self._task = asyncio.create_task(self._watch(), name="progress")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._live is not None:
+            self._live.stop()
+
+    async def _watch(self) -> None:
+        async for event in self._events:
+            if isinstance(event, Entry):
+                self._see(event)
+
+    def _see(self, entry: Entry) -> None:
+        record = entry.record
+        if isinstance(record, CallFinished):
+            self._called(entry.actor, record)
+        elif isinstance(record, StepStarted):
+            self._start(record)
+        elif isinstance(record, StepFinished):
+            self._finish(record)
+        else:
+            self._actor(entry.actor, record)
+
+    def _called(self, actor: str, record: CallFinished) -> None:
+        self._calls += 1
+        if record.result.denial is not None:
+            self._denied += 1
+            self._say(f"denied   {actor}: {record.result.denial.message}")
+
+    def _actor(self, actor: str, record: Record) -> None:
+        if isinstance(record, ActorSpawned):
+            self._tools[actor] = ""
+        elif isinstance(record, ActorExited):
+            self._tools.pop(actor, None)
+        elif isinstance(record, ModelReplied):
+            self._tools[actor] = ", ".join(sorted({call.name for call in record.reply.calls}))
+        elif isinstance(record, ActorRestarted):
+            self._say(f"restart  {actor}: {record.reason}")
+        elif isinstance(record, TurnEnded):
+            self._tools[actor] = ""
+            if record.reason is not StopReason.COMPLETED:
+                self._say(f"{record.reason.value:<8} {actor}: {record.detail}")
+
+    def _start(self, record: StepStarted) -> None:
+        name = record.key.partition("[")[0]
+        if not self._running[name] and not self._items[name]:
+            self._say(f"step     {name} by {record.by}")
+        self._running[name] += 1
+
+    def _finish(self, record: StepFinished) -> None:
+        name, item, _ = record.key.partition("[")
+        if item:
+            self._running[name] -= 1
+            self._items[name] += 1
+            return
+        self._running.pop(name, None)
+        self._done[name] = record.ok
+        count = f" ({self._items[name]} items)" if self._items[name] else ""
+        self._say(
+            f"{'done' if record.ok else 'failed':<8} {name}{count}{f': {record.detail}' if record.detail else ''}"
+        )
+
+    def _say(self, line: str) -> None:
+        if self._live is None:
+            print(line[:400], file=self._stream, flush=True)
+        else:
+            self._live.console.print(line[:400], markup=False, highlight=False)
+
+    def _draw(self) -> RenderableType:
+        from rich.text import Text
+        from rich.tree import Tree
+
+        steps = self._plan.steps
+        done = sum(1 for step in steps if step.id in self._done)
+        bar = "█" * done + "░" * (len(steps) - done)
+        head = f"{self._plan.name}  {bar}  {done}/{len(steps)} steps  {self._calls} calls  {self._denied} denied"
+        tree = Tree(Text(head))
+        for step in steps:
+            waiting = "●" if self._running[step.id] else "·"
+            mark = waiting if step.id not in self._done else "✓" if self._done[step.id] else "✗"
+            items = f"  {self._items[step.id]} items" if self._items[step.id] else ""
+            tree.add(Text(f"{mark} {step.id} ({step.agent}){items}"))
+        busy = [(path, tool) for path, tool in self._tools.items() if tool]
+        for path, tool in busy[:SHOWN_ACTORS]:
+            tree.add(Text(f"{path}  {tool}", style="dim"))
+        if len(busy) > SHOWN_ACTORS:
+            tree.add(Text(f"and {len(busy) - SHOWN_ACTORS} more actors at work", style="dim"))
+        return tree

@@ -1,0 +1,170 @@
+"""``orchestrator sessions``: list, show, events, resume."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from cyclopts import App
+
+from orchestrator.cli.job import job_of, play
+from orchestrator.cli.place import default_store
+from orchestrator.journal.fault import SessionUnknown
+from orchestrator.journal.fold import fold
+from orchestrator.journal.records import decode
+from orchestrator.journal.row import close_names
+from orchestrator.journal.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from orchestrator.journal.records import Entry
+    from orchestrator.journal.row import SessionRow
+    from orchestrator.journal.store import Store
+
+__all__ = ["app"]
+
+app = App(name="sessions", help="Look at sessions, and take one up again.")
+
+
+def _with_store(url: str | None, work: Callable[[Store], Awaitable[Any]]) -> Any:
+    """Return what *work* answers for the store at *url*, which is closed afterwards."""
+
+    async def go() -> Any:
+        store = open_store(url or default_store())
+        try:
+            return await work(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(go())
+
+
+async def _row(store: Store, session: str) -> SessionRow:
+    rows = await store.sessions()
+    for row in rows:
+        if row.id == session:
+            return row
+    raise SessionUnknown(session, close_names(session, (row.id for row in rows)))
+
+
+async def _entries(store: Store, session: str, after: int = 0) -> tuple[Entry, ...]:
+    await _row(store, session)
+    return tuple(decode(data) for data in await store.read(session, after))
+
+
+@app.command(name="list")
+def list_sessions(*, store: str | None = None, json: bool = False) -> int:
+    """List every session of a store, oldest first.
+
+    Parameters
+    ----------
+    store:
+        The store's URL; default: the file in the state folder.
+    json:
+        Print one JSON array.
+
+    """
+    rows = _with_store(store, lambda opened: opened.sessions())
+    if json:
+        sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
+        return 0
+    for row in rows:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.updated_ms / 1000))
+        print(f"{row.id}  {row.status:<7}  {when}  {row.records:>7} records  {row.title}")
+    return 0
+
+
+@app.command
+def show(session: str, *, store: str | None = None, json: bool = False) -> int:
+    """Show what a session's journal adds up to: its actors, open turns, steps, what is owed and unresolved.
+
+    Parameters
+    ----------
+    session:
+        The session's id.
+    store:
+        The store's URL; default: the file in the state folder.
+    json:
+        Print one JSON object.
+
+    """
+    state = fold(_with_store(store, lambda opened: _entries(opened, session)))
+    actors = [
+        {
+            "path": actor.path,
+            "agent": actor.spawned.agent,
+            "phase": actor.loop.phase.value,
+            "open_turns": [turn.turn for turn in actor.waiting],
+            "exited": actor.exited,
+        }
+        for actor in state.actors.values()
+    ]
+    steps = {key: ("done" if done.ok else f"failed: {done.detail}") for key, done in state.finished_steps.items()}
+    steps = {**dict.fromkeys(state.steps, "running"), **steps}
+    shown = {
+        "session": session,
+        "agent": "" if state.opened is None else state.opened.agent,
+        "records": state.seq,
+        "actors": actors,
+        "steps": steps,
+        "owed": [turn for owed in state.owing.values() for turn in owed],
+        "unresolved": list(state.unresolved),
+    }
+    if json:
+        sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+        return 0
+    print(f"session {session}: {shown['agent']}, {state.seq} records")
+    for actor in actors:
+        condition = (
+            f"ended ({actor['exited']})"
+            if actor["exited"]
+            else f"{actor['phase']}, {len(actor['open_turns'])} open turns"
+        )
+        print(f"  actor {actor['path']}: {condition}")
+    for key, what in steps.items():
+        print(f"  step {key}: {what}")
+    for key in state.unresolved:
+        print(f"  unresolved effect {key}")
+    return 0
+
+
+@app.command
+def events(session: str, *, after: int = 0, store: str | None = None) -> int:
+    """Print a session's journal, one JSON object a line.
+
+    Parameters
+    ----------
+    session:
+        The session's id.
+    after:
+        Begin after the entry with this number.
+    store:
+        The store's URL; default: the file in the state folder.
+
+    """
+    for entry in _with_store(store, lambda opened: _entries(opened, session, after)):
+        sys.stdout.write(msgspec.json.encode(entry).decode() + "\n")
+    return 0
+
+
+@app.command
+def resume(session: str, *, store: str | None = None, json: bool = False) -> int:
+    """Take a run up where it stopped: nothing that finished runs again.
+
+    Parameters
+    ----------
+    session:
+        The session's id.
+    store:
+        The store's URL; default: the file in the state folder.
+    json:
+        Print the outcome as one JSON object on standard output.
+
+    """
+    url = store or default_store()
+    row = _with_store(url, lambda opened: _row(opened, session))
+    return play(job_of(row, url), session, as_json=json, stream=sys.stderr)
