@@ -20,7 +20,7 @@ import attrs
 
 from actors.errors import DefinitionError
 from actors.grants import covers
-from actors.intrinsics import CHILDREN, INTRINSICS, READING
+from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
 from actors.roles.role import RESERVED_NAMESPACES, Role
 from actors.schema import canonical, digest, schema_faults
@@ -218,6 +218,8 @@ def _skill_faults(definition: AgentDefinition) -> Iterator[str]:
 def _tool_faults(definition: AgentDefinition) -> Iterator[str]:
     spec = ROLES[definition.role]
     for tool in definition.tools.direct:
+        if tool.source == INTRINSIC:
+            yield f"tool {tool.name!r} calls itself {INTRINSIC}; only the tools of reserved names are"
         if tool.name in INTRINSICS:
             yield f"tool name {tool.name!r} is reserved for an intrinsic tool; rename yours"
         if tool.access.level > spec.ceiling.access.level:

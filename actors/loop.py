@@ -287,7 +287,7 @@ def _count_pairs(state: LoopState) -> tuple[tuple[tuple[str, int], ...], int]:
             known[key] += 1
         return tuple(known.items()), max(known.values())
     counts = dict.fromkeys((*known, *sorted(pairs)), 1)
-    return tuple(counts.items())[-REMEMBERED_PAIRS:], 1
+    return tuple(counts.items())[-max(REMEMBERED_PAIRS, len(pairs)) :], 1
 
 
 def _same_text(arguments: str) -> str:

@@ -26,7 +26,7 @@ from tests.bench.samples import Stopwatch
 __all__ = ["append", "floor_append"]
 
 IN_FLIGHT = 64
-ACTOR = "parent/worker-0001"
+ACTOR = "parent/child-0001"
 
 
 def intent(number: int) -> CallIntended:

@@ -51,7 +51,7 @@ def delegating(count: int) -> ModelReply:
 async def floor(count: int) -> None:
     """Start bare actors and wait for all answers."""
     model = Thinking(0)
-    actors = [FloorActor(f"parent/worker-{n}", model, TOOLS, DENIED) for n in range(count)]
+    actors = [FloorActor(f"parent/child-{n}", model, TOOLS, DENIED) for n in range(count)]
     await asyncio.gather(*(actor.ask("Find it.") for actor in actors))
     for actor in actors:
         await actor.end()

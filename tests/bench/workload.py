@@ -20,6 +20,7 @@ from actors.roles.role import Role
 from actors.tools import Tool, tool
 from orchestrator.agent import Agent
 from orchestrator.focus import Policy
+from orchestrator.journal.records import TurnAccepted
 from orchestrator.member import Member
 from orchestrator.registry import Registry
 from orchestrator.runtime import OWNER, RuntimeConfig, SessionLimits
@@ -138,7 +139,8 @@ class Opened:
 
     async def ask(self, member: Member, text: str) -> str:
         """Open a turn in *member* and return its answer."""
-        turn = self.supervisor.accept(member, text, TurnOrigin.STEP, LIMITS)
+        accepted = TurnAccepted(self.supervisor.next_turn(), text, TurnOrigin.STEP, limits=LIMITS)
+        turn = self.supervisor.accept(member, accepted)
         return (await self.supervisor.wait(member, turn)).output
 
     async def run(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from actors import Access, AgentDefinition, Role, Tool, ToolSet
 from actors.messages import ModelReply, ReplyStop, Results, Said, ToolCall
 from orchestrator import Agent, RuntimeConfig
+from orchestrator.journal.records import Entry, TurnEnded
 from orchestrator.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ def paired(history: tuple[Item, ...]) -> bool:
         elif isinstance(item, Results) and not (place and isinstance(history[place - 1], ModelReply)):
             return False
     return len(set(ids)) == len(ids)
+
+
+async def over(session: Session, turn: str) -> TurnEnded:
+    """Return the end of *turn* once it has one, as a subscriber sees it."""
+    async for event in session.events(0):
+        if isinstance(event, Entry) and isinstance(event.record, TurnEnded) and event.record.turn == turn:
+            return event.record
+    message = f"the session was closed before {turn} ended"
+    raise AssertionError(message)
 
 
 async def written(session: Session, kind: type[R]) -> list[R]:

@@ -140,5 +140,7 @@ def faults(entries: Iterable[Entry]) -> list[str]:
     found += [f"the outcome of {turn} was discharged {given[turn]} times" for turn in outcomes if given[turn] != 1]
     tasks = [actor.task for actor in state.actors.values() if actor.spawned.parent and actor.spawned.call]
     found += [f"the task {task!r} of a child has no outcome" for task in tasks if task not in outcomes]
-    found += [f"{actor.path} is left in phase {actor.loop.phase}" for actor in state.actors.values() if actor.loop.pending]
+    found += [
+        f"{actor.path} is left in phase {actor.loop.phase}" for actor in state.actors.values() if actor.loop.pending
+    ]
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +34,11 @@ def others() -> set[str]:
 async def test_closing_in_mid_turn_leaves_no_task_and_answers_the_caller_as_suspended() -> None:
     inner = Blocked()
     boss = agent("boss", children=[agent("worker", children=[agent("leaf")])])
-    deep = {"boss": script(background("worker")), "worker": script(call("delegate", child="leaf", task="x")), "leaf": inner}
+    deep = {
+        "boss": script(background("worker")),
+        "worker": script(call("delegate", child="leaf", task="x")),
+        "leaf": inner,
+    }
     async with asyncio.timeout(5):
         before = others()
         async with scene(boss, FunctionModel(deep)) as it:
@@ -55,92 +60,98 @@ async def test_closing_before_a_turn_has_taken_its_first_step_leaves_nothing() -
         async with scene(agent("boss"), plays(boss=["ok"])) as it:
             await it.session.send(Turn("go"))
         assert others() == before
+    gc.collect()  # a coroutine that nobody awaited is told of here, not in a neighbour
 
 
 @pytest.mark.requirement("I11")
 async def test_only_what_does_not_yield_is_left_and_it_is_named() -> None:
-    stubborn = Stubborn(99)
-    async with asyncio.timeout(5):
-        before = others()
-        async with scene(agent("boss", stubborn.tool()), plays(boss=[call("stubborn")]), limits=BRIEF) as it:
-            running = asyncio.create_task(it.session.run("go"))
-            await stubborn.entered.wait()
-        result = await running
-        assert result.stop_reason is StopReason.SUSPENDED
-        assert [line for line in result.diagnostics if "abandoned" in line and "boss" in line]
-        assert others() - before == {"boss"}
-        stubborn.go_on.set()
-        await it.quiet()
-        assert others() == before
+    with Stubborn(99) as stubborn:
+        async with asyncio.timeout(5):
+            before = others()
+            async with scene(agent("boss", stubborn.tool()), plays(boss=[call("stubborn")]), limits=BRIEF) as it:
+                running = asyncio.create_task(it.session.run("go"))
+                await stubborn.entered.wait()
+            result = await running
+            assert result.stop_reason is StopReason.SUSPENDED
+            assert [line for line in result.diagnostics if "abandoned" in line and "boss" in line]
+            assert others() - before == {"boss"}
+            stubborn.go_on.set()
+            await it.quiet()
+            assert others() == before
 
 
 @pytest.mark.requirement("I11")
 async def test_a_caller_that_gives_up_closing_does_not_stop_the_closing() -> None:
-    stubborn, store = Stubborn(99), MemoryStore()
-    limits = SessionLimits(grace_s=0.02)
-    async with asyncio.timeout(5):
-        boss = agent("boss", stubborn.tool())
-        async with scene(boss, plays(boss=[call("stubborn")]), store=store, limits=limits) as it:
-            running = asyncio.create_task(it.session.run("go"))
-            await stubborn.entered.wait()
-            closing = asyncio.create_task(it.session.close())
-            await asyncio.sleep(0)
-            closing.cancel()
-            await asyncio.gather(closing, return_exceptions=True)
-            await it.session.close()
-            async with asyncio.timeout(1):
-                assert (await running).stop_reason is StopReason.SUSPENDED
-            assert store.shelves[it.session.snapshot().session].holder is None
-            stubborn.go_on.set()
-            await it.quiet()
+    store = MemoryStore()
+    with Stubborn(99) as stubborn:
+        limits = SessionLimits(grace_s=0.02)
+        async with asyncio.timeout(5):
+            boss = agent("boss", stubborn.tool())
+            async with scene(boss, plays(boss=[call("stubborn")]), store=store, limits=limits) as it:
+                running = asyncio.create_task(it.session.run("go"))
+                await stubborn.entered.wait()
+                closing = asyncio.create_task(it.session.close())
+                await asyncio.sleep(0)
+                closing.cancel()
+                await asyncio.gather(closing, return_exceptions=True)
+                await it.session.close()
+                async with asyncio.timeout(1):
+                    assert (await running).stop_reason is StopReason.SUSPENDED
+                assert store.shelves[it.session.snapshot().session].holder is None
+                stubborn.go_on.set()
+                await it.quiet()
 
 
 @pytest.mark.requirement("B44")
 @pytest.mark.parametrize("who", ["tool", "model"])
 async def test_after_closing_began_no_model_is_asked_whoever_swallows_the_cancellation(who: str) -> None:
-    stubborn, asked = Stubborn(1), []
+    asked: list[str] = []
+    with Stubborn(1) as stubborn:
 
-    async def play(request: ModelRequest) -> Any:
-        asked.append(request.turn)
-        if who == "model" and len(asked) == 1:
-            stubborn.entered.set()
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                return call("get_api_spec", tool_name="stubborn")
-        return call("stubborn") if len(asked) == 1 else "never"
+        async def play(request: ModelRequest) -> Any:
+            asked.append(request.turn)
+            if who == "model" and len(asked) == 1:
+                stubborn.entered.set()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    return call("get_api_spec", tool_name="stubborn")
+            return call("stubborn") if len(asked) == 1 else "never"
 
-    async with asyncio.timeout(5):
-        async with scene(agent("boss", stubborn.tool()), plays(boss=play), limits=BRIEF) as it:
-            running = asyncio.create_task(it.session.run("go"))
-            await stubborn.entered.wait()
-            stubborn.go_on.clear()
-            closing = asyncio.create_task(it.session.close())
-            await asyncio.sleep(0)
-            stubborn.go_on.set()
-            await closing
-        await running
-        assert len(asked) == 1
+        async with asyncio.timeout(5):
+            async with scene(agent("boss", stubborn.tool()), plays(boss=play), limits=BRIEF) as it:
+                running = asyncio.create_task(it.session.run("go"))
+                await stubborn.entered.wait()
+                stubborn.go_on.clear()
+                closing = asyncio.create_task(it.session.close())
+                await asyncio.sleep(0)
+                stubborn.go_on.set()
+                await closing
+            await running
+            assert len(asked) == 1
 
 
 @pytest.mark.requirement("I14")
 @pytest.mark.parametrize("access", [Access.READ, Access.WRITE])
 async def test_a_tool_that_swallows_the_closing_does_not_spoil_the_resume(access: Access) -> None:
-    stubborn, store = Stubborn(1), MemoryStore()
-    boss = agent("boss", stubborn.tool(access))
-    async with asyncio.timeout(5):
-        async with scene(boss, plays(boss=[call("stubborn")]), store=store) as it:
-            running = asyncio.create_task(it.session.run("go"))
-            await stubborn.entered.wait()
-            closing = asyncio.create_task(it.session.close())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            stubborn.go_on.set()
-            await closing
-        assert (await running).stop_reason is StopReason.SUSPENDED
-        async with scene(boss, plays(boss=[call("stubborn"), "done"]), store=store, handle=it.session.snapshot()) as again:
-            assert (await again.session.run()).stop_reason is StopReason.COMPLETED
-            assert faults(await again.entries()) == []
+    store = MemoryStore()
+    with Stubborn(1) as stubborn:
+        boss = agent("boss", stubborn.tool(access))
+        async with asyncio.timeout(5):
+            async with scene(boss, plays(boss=[call("stubborn")]), store=store) as it:
+                running = asyncio.create_task(it.session.run("go"))
+                await stubborn.entered.wait()
+                closing = asyncio.create_task(it.session.close())
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                stubborn.go_on.set()
+                await closing
+            assert (await running).stop_reason is StopReason.SUSPENDED
+            async with scene(
+                boss, plays(boss=[call("stubborn"), "done"]), store=store, handle=it.session.snapshot()
+            ) as again:
+                assert (await again.session.run()).stop_reason is StopReason.COMPLETED
+                assert faults(await again.entries()) == []
 
 
 @pytest.mark.requirement("I9")
@@ -204,6 +215,5 @@ async def test_parents_that_wait_for_children_finish_under_any_limit_of_model_re
         result = await it.session.run("go")
         assert (result.output, result.failures) == ("all done", ())
         assert most == limit
-        assert len((await it.entries())[-1:]) == 1
         assert faults(await it.entries()) == []
         assert list(it.supervisor.members) == ["boss"]

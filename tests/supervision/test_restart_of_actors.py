@@ -119,7 +119,9 @@ async def test_every_turn_that_waits_is_answered_when_the_actor_is_given_up() ->
 
 async def test_a_childs_crash_reaches_its_parent_as_a_failure_and_nobody_else_is_restarted() -> None:
     boss = agent("boss", children=[agent("worker")])
-    model = plays(boss=[call("delegate", child="worker", task="x"), lambda r: r.history[-1].results[0].text], worker=Buggy(99))
+    model = plays(
+        boss=[call("delegate", child="worker", task="x"), lambda r: r.history[-1].results[0].text], worker=Buggy(99)
+    )
     async with asyncio.timeout(5), scene(boss, model, clock=ManualClock()) as it:
         result = await it.session.run("go")
         assert result.stop_reason is StopReason.COMPLETED

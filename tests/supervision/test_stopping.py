@@ -21,6 +21,8 @@ from orchestrator.turn import Stop, Turn
 from tests.supervision.scene import agent, faults, heard, plays, scene, script
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from actors.ports import ModelRequest
     from actors.tools import Tool
 
@@ -41,11 +43,20 @@ class Blocked:
 
 
 class Stubborn:
-    """A tool that does not give way: it swallows *swallowed* cancellations while it waits for ``go_on``."""
+    """A tool that does not give way: it swallows *swallowed* cancellations while it waits for ``go_on``.
+
+    Leaving its ``with`` block lets it go, so that a failing test does not hang.
+    """
 
     def __init__(self, swallowed: int) -> None:
         self.left = swallowed
         self.entered, self.go_on, self.over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go_on.set()
 
     def tool(self, access: Access = Access.READ, **declared: Any) -> Tool:
         """Return it as a tool."""
@@ -106,9 +117,7 @@ async def test_stopping_the_tree_ends_every_descendant_silently_and_the_session_
         cancelled = [o for o in await it.records(OutcomeRecorded) if o.status is ChildStatus.CANCELLED]
         assert [outcome.child for outcome in cancelled] == ["boss/middle-0002/leaf-0003"]
         assert {drop.turn for drop in await it.records(OutcomeDropped)} >= {cancelled[0].turn}
-        requests: list[str] = []
         assert (await it.session.run("next")).stop_reason is StopReason.COMPLETED
-        assert requests == []
         assert faults(await it.entries()) == []
 
 
@@ -172,68 +181,71 @@ async def test_stopping_twice_cancels_each_child_once() -> None:
 
 @pytest.mark.requirement("I11")
 async def test_a_tool_that_swallows_one_cancellation_is_still_stopped_and_nothing_follows() -> None:
-    stubborn, asked = Stubborn(1), []
-    clock = ManualClock()
+    asked: list[str] = []
+    with Stubborn(1) as stubborn:
+        clock = ManualClock()
 
-    def play(request: ModelRequest) -> Any:
-        asked.append(request.turn)
-        return call("stubborn") if len(asked) == 1 else "never"
+        def play(request: ModelRequest) -> Any:
+            asked.append(request.turn)
+            return call("stubborn") if len(asked) == 1 else "never"
 
-    async with asyncio.timeout(5), scene(agent("boss", stubborn.tool()), plays(boss=play), clock=clock) as it:
-        running = asyncio.create_task(it.session.run("go"))
-        await stubborn.entered.wait()
-        await it.session.send(Stop())
-        while stubborn.left:
-            await asyncio.sleep(0)
-        clock.advance(2.0)
-        result = await running
-        assert (result.stop_reason, result.diagnostics) == (StopReason.CANCELLED, ("stopped by a message",))
-        assert len(asked) == 1
+        async with asyncio.timeout(5), scene(agent("boss", stubborn.tool()), plays(boss=play), clock=clock) as it:
+            running = asyncio.create_task(it.session.run("go"))
+            await stubborn.entered.wait()
+            await it.session.send(Stop())
+            while stubborn.left:
+                await asyncio.sleep(0)
+            clock.advance(2.0)
+            result = await running
+            assert (result.stop_reason, result.diagnostics) == (StopReason.CANCELLED, ("stopped by a message",))
+            assert len(asked) == 1
 
 
 @pytest.mark.requirement("I11")
 async def test_what_never_gives_way_is_left_behind_named_once_and_its_late_result_changes_nothing() -> None:
-    stubborn, clock = Stubborn(99), ManualClock()
-    model = plays(boss=[call("stubborn"), "second answer"])
-    async with asyncio.timeout(5), scene(agent("boss", stubborn.tool()), model, clock=clock) as it:
-        running = asyncio.create_task(it.session.run("go"))
-        await stubborn.entered.wait()
-        await it.session.send(Stop())
-        await it.session.send(Stop())
-        clock.advance(2.0)
-        clock.advance(2.0)
-        result = await running
-        assert result.stop_reason is StopReason.CANCELLED
-        assert sum("abandoned: boss in turn t0001" in line for line in result.diagnostics) == 1
-        second = await it.session.run("next")
-        assert second.output == "second answer"
-        before = len(await it.entries())
-        stubborn.go_on.set()
-        await it.quiet()
-        assert len(await it.entries()) == before
-        assert faults(await it.entries()) == []
-    assert stubborn.over.is_set()
+    clock = ManualClock()
+    with Stubborn(99) as stubborn:
+        model = plays(boss=[call("stubborn"), "second answer"])
+        async with asyncio.timeout(5), scene(agent("boss", stubborn.tool()), model, clock=clock) as it:
+            running = asyncio.create_task(it.session.run("go"))
+            await stubborn.entered.wait()
+            await it.session.send(Stop())
+            await it.session.send(Stop())
+            clock.advance(2.0)
+            clock.advance(2.0)
+            result = await running
+            assert result.stop_reason is StopReason.CANCELLED
+            assert sum("abandoned: boss in turn t0001" in line for line in result.diagnostics) == 1
+            second = await it.session.run("next")
+            assert second.output == "second answer"
+            before = len(await it.entries())
+            stubborn.go_on.set()
+            await it.quiet()
+            assert len(await it.entries()) == before
+            assert faults(await it.entries()) == []
+        assert stubborn.over.is_set()
 
 
 @pytest.mark.requirement("I9")
 async def test_a_write_left_behind_stays_unknown_until_its_late_result_settles_it() -> None:
-    stubborn, clock = Stubborn(99), ManualClock()
-    again = call("stubborn")
-    model = plays(boss=[again, again, "noted", again, "fine"])
-    async with asyncio.timeout(5), scene(agent("boss", stubborn.tool(Access.WRITE)), model, clock=clock) as it:
-        running = asyncio.create_task(it.session.run("go"))
-        await stubborn.entered.wait()
-        await it.session.send(Stop())
-        clock.advance(2.0)
-        clock.advance(2.0)
-        await running
-        refused = await it.session.run("again")
-        assert "may have happened" in refused.failures[0]
-        stubborn.go_on.set()
-        await stubborn.over.wait()
-        await it.quiet()
-        allowed = await it.session.run("and again")
-        assert allowed.failures == ()
+    clock = ManualClock()
+    with Stubborn(99) as stubborn:
+        again = call("stubborn")
+        model = plays(boss=[again, again, "noted", again, "fine"])
+        async with asyncio.timeout(5), scene(agent("boss", stubborn.tool(Access.WRITE)), model, clock=clock) as it:
+            running = asyncio.create_task(it.session.run("go"))
+            await stubborn.entered.wait()
+            await it.session.send(Stop())
+            clock.advance(2.0)
+            clock.advance(2.0)
+            await running
+            refused = await it.session.run("again")
+            assert "may have happened" in refused.failures[0]
+            stubborn.go_on.set()
+            await stubborn.over.wait()
+            await it.quiet()
+            allowed = await it.session.run("and again")
+            assert allowed.failures == ()
 
 
 async def test_a_stop_that_overtakes_its_turn_is_remembered_and_the_model_is_not_asked() -> None:
@@ -290,22 +302,26 @@ async def test_a_foreground_outcome_that_a_stop_overtakes_is_discharged_once_all
 
 
 async def test_a_tool_that_swallows_its_time_limit_leaves_the_rest_of_the_turn_unharmed() -> None:
-    stubborn, clock = Stubborn(1), ManualClock()
-    slow = stubborn.tool()
-    import attrs
+    clock = ManualClock()
+    with Stubborn(1) as stubborn:
+        slow = stubborn.tool()
+        import attrs
 
-    async def play(request: ModelRequest) -> Any:
-        if len(request.history) == 1:
-            return call("stubborn")
-        raise asyncio.CancelledError
+        async def play(request: ModelRequest) -> Any:
+            if len(request.history) == 1:
+                return call("stubborn")
+            raise asyncio.CancelledError
 
-    async with asyncio.timeout(5), scene(agent("boss", attrs.evolve(slow, timeout_s=5.0)), plays(boss=play), clock=clock) as it:
-        running = asyncio.create_task(it.session.run("go"))
-        await stubborn.entered.wait()
-        clock.advance(5)
-        stubborn.go_on.set()
-        async with asyncio.timeout(2):
-            assert (await running).stop_reason is StopReason.FAILED
+        async with (
+            asyncio.timeout(5),
+            scene(agent("boss", attrs.evolve(slow, timeout_s=5.0)), plays(boss=play), clock=clock) as it,
+        ):
+            running = asyncio.create_task(it.session.run("go"))
+            await stubborn.entered.wait()
+            clock.advance(5)
+            stubborn.go_on.set()
+            async with asyncio.timeout(2):
+                assert (await running).stop_reason is StopReason.FAILED
 
 
 @pytest.mark.requirement("B56")
