@@ -155,8 +155,7 @@ class Actor:
         """End the turn in flight without any task: the history is closed by *fact*. Return how the turn ended."""
         self._task = None
         self.toolbox = None
-        effects = self._apply(fact)
-        end = effects.popleft()
+        (end,) = self._apply(fact)
         assert isinstance(end, EndTurn)
         return end
 
@@ -176,7 +175,7 @@ class Actor:
         self.toolbox = self.owner.opened(self, opened.turn)
         effects = self._apply(opened)
         stop = self.mailbox.take_stop(opened.turn)
-        return effects if stop is None else self._apply(stop)
+        return deque(effects if stop is None else self._apply(stop))
 
     async def _go_on(self) -> None:
         """Take a turn up where the state stands: after a resume, a restart, or an abandoned task."""
@@ -184,7 +183,7 @@ class Actor:
         if self.toolbox is None:
             self.toolbox = self.owner.opened(self, self.state.turn)
         if stop is not None:
-            await self._drive(self._apply(stop))
+            await self._drive(deque(self._apply(stop)))
         elif self.state.phase is Phase.MODEL:
             await self._drive(deque((AskModel(final=self.state.final),)))
         else:
@@ -195,33 +194,33 @@ class Actor:
         task = asyncio.current_task()
         assert task is not None
         while effects:
-            turn = self.state.turn
+            turn, effect = self.state.turn, effects.popleft()
             try:
-                await self._perform(effects.popleft(), effects)
+                if isinstance(effect, AskModel):
+                    fact = await self._ask(final=effect.final)
+                    if not self.mailbox.stopping(turn):
+                        effects.extend(self._apply(fact))
+                elif isinstance(effect, RunCalls):
+                    await self._run(effect.calls, effects)
+                elif isinstance(effect, EndTurn):
+                    self.toolbox = None
+                    await self.owner.ended(self, effect)
+                else:
+                    self.owner.noted(self, effect)
             except asyncio.CancelledError:
                 if self._task is not task or not self.mailbox.stopping(turn):
                     raise
             if self._task is not task:
                 return
-            stop = self.mailbox.take_stop(turn)
-            if stop is not None:
-                while task.cancelling():
-                    task.uncancel()
-                if self.state.phase is not Phase.IDLE:
-                    effects = self._apply(stop)
+            if self.mailbox.stopping(turn):
+                effects = self._heed(task, turn, effects)
 
-    async def _perform(self, effect: Effect, effects: deque[Effect]) -> None:
-        if isinstance(effect, AskModel):
-            fact = await self._ask(final=effect.final)
-            if not self.mailbox.stopping(fact.turn):
-                effects.extend(self._apply(fact))
-        elif isinstance(effect, RunCalls):
-            await self._run(effect.calls, effects)
-        elif isinstance(effect, EndTurn):
-            self.toolbox = None
-            await self.owner.ended(self, effect)
-        else:
-            self.owner.noted(self, effect)
+    def _heed(self, task: asyncio.Task[Any], turn: str, effects: deque[Effect]) -> deque[Effect]:
+        """Take the stop of *turn*: nothing of what was to be done is done, the turn ends."""
+        stop = self.mailbox.take_stop(turn)
+        while task.cancelling():
+            task.uncancel()
+        return effects if stop is None or self.state.phase is Phase.IDLE else deque(self._apply(stop))
 
     async def _ask(self, *, final: bool) -> ModelReplied | ModelFailed:
         turn, state = self.state.turn, self.state
@@ -258,7 +257,10 @@ class Actor:
                     group.create_task(self._call(toolbox, turn, call, effects))
             return
         for call in calls:
-            await self._call(toolbox, turn, call, effects)
+            result = await toolbox.call(call)
+            if self.toolbox is not toolbox:
+                return
+            effects.extend(self._apply(CallFinished(turn, result), record=False))
             if self.mailbox.stopping(turn):
                 return
 
@@ -267,12 +269,12 @@ class Actor:
         if self.toolbox is toolbox:
             effects.extend(self._apply(CallFinished(turn, result), record=False))
 
-    def _apply(self, fact: Fact, *, record: bool = True) -> deque[Effect]:
+    def _apply(self, fact: Fact, *, record: bool = True) -> tuple[Effect, ...]:
         """Advance the loop by *fact*; one that changes nothing is not recorded."""
         state, effects = advance(self.state, fact)
         if state is self.state:
-            return deque()
+            return ()
         if record:
             self.owner.recorded(self, fact)
         self.state = state
-        return deque(effects)
+        return effects

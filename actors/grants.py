@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -166,6 +167,7 @@ def _meet_budget(left: Budget, right: Budget) -> Budget:
     )
 
 
+@lru_cache(maxsize=4096)
 def attenuate(left: Grants, right: Grants) -> Grants:
     """Return what both *left* and *right* allow; never wider than either. Commutative, associative, idempotent."""
     if left is right or left == right:

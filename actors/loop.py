@@ -19,6 +19,7 @@ Phases and what moves them (the table `TRANSITIONS`):
 from __future__ import annotations
 
 import enum
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,7 +50,7 @@ from actors.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from actors.messages import Effect, Fact
 
@@ -65,6 +66,10 @@ REPEATED = (
 )
 
 
+Pair = tuple[str, str, str]
+Seen = tuple[tuple[Pair, int], ...]
+
+
 class Phase(enum.StrEnum):
     """Where a turn stands: no turn, waiting for the model, or waiting for tools."""
 
@@ -76,8 +81,9 @@ class Phase(enum.StrEnum):
 class LoopState(msgspec.Struct, frozen=True):
     """Everything the loop knows. ``history`` spans all turns; the rest is of the turn in flight.
 
-    ``pending`` are the calls of the last reply, ``results`` the answers so far, ``seen`` the recent call and result
-    pairs with their counts, ``ids`` every call id of the history, ``began`` where in the history the last turn begins.
+    ``pending`` are the calls of the last reply, ``places`` their ids in order, ``answered`` a bit for each place that
+    has its answer, ``results`` the answers so far, ``seen`` the recent call and result pairs with their counts, ``ids``
+    every call id of the history, ``began`` where in the history the last turn begins.
     """
 
     phase: Phase = Phase.IDLE
@@ -87,9 +93,11 @@ class LoopState(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     steps: int = 0
     pending: tuple[ToolCall, ...] = ()
+    places: tuple[str, ...] = ()
+    answered: int = 0
     results: tuple[ToolResult, ...] = ()
     steered: tuple[str, ...] = ()
-    seen: tuple[tuple[str, int], ...] = ()
+    seen: Seen = ()
     warned: bool = False
     final: bool = False
     ids: frozenset[str] = frozenset()
@@ -139,38 +147,40 @@ def _opened(state: LoopState, fact: TurnOpened) -> Step:
 
 def _replied(state: LoopState, fact: ModelReplied) -> Step:
     reply = fact.reply
-    usage = state.usage + reply.usage
+    history, usage, steps = state.history, state.usage + reply.usage, state.steps + 1
     if not reply.calls:
-        return _answered(replace(state, history=(*state.history, reply), usage=usage, steps=state.steps + 1), reply)
+        return _answered(replace(state, history=(*history, reply), usage=usage, steps=steps), reply)
     reply, ids = _with_unique_ids(reply, state)
+    calls = reply.calls
+    spent = _spent(state.limits, usage)
     state = replace(
         state,
         phase=Phase.TOOLS,
-        history=(*state.history, reply),
+        history=(*history, reply),
         usage=usage,
-        steps=state.steps + 1,
-        pending=reply.calls,
+        steps=steps,
+        pending=calls,
+        places=tuple(sorted(call.id for call in calls)),
+        answered=0,
         ids=ids,
     )
-    spent = _spent(state)
     if reply.stop is ReplyStop.LENGTH:
-        refused = _refuse(state, reply.calls, TRUNCATED)
-        state, effects = _after_results(refused)
-        return state, (Note("output_truncated", f"{len(reply.calls)} calls not run"), *effects)
+        state, effects = _after_results(_refuse(state, calls, TRUNCATED))
+        return state, (Note("output_truncated", f"{len(calls)} calls not run"), *effects)
     if state.final or spent is not None:
-        return _end(_closed(_refuse(state, reply.calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
+        return _end(_closed(_refuse(state, calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
     return _start(state)
 
 
 def _start(state: LoopState) -> Step:
     """Run the pending calls, as many as the turn's limit allows."""
-    allowed, made = state.limits.calls, state.usage.calls
-    left = len(state.pending) if allowed is None else max(0, allowed - made)
-    run = state.pending[:left]
-    if run is not state.pending and len(run) < len(state.pending):
-        state = _refuse(state, state.pending[left:], OVER_CALLS)
-    state = replace(state, usage=msgspec.structs.replace(state.usage, calls=made + len(run)))
-    return (state, (RunCalls(run),)) if run else _after_results(state)
+    run, usage = state.pending, state.usage
+    if state.limits.calls is not None and usage.calls + len(run) > state.limits.calls:
+        run = run[: max(0, state.limits.calls - usage.calls)]
+        state = _refuse(state, state.pending[len(run) :], OVER_CALLS)
+        if not run:
+            return _after_results(state)
+    return replace(state, usage=replace(usage, calls=usage.calls + len(run))), (RunCalls(run),)
 
 
 def _answered(state: LoopState, reply: ModelReply) -> Step:
@@ -191,24 +201,24 @@ def _failed(state: LoopState, fact: ModelFailed) -> Step:
 
 def _finished(state: LoopState, fact: CallFinished) -> Step:
     result = fact.result
-    if all(call.id != result.call_id for call in unanswered(state)):
+    place = bisect_left(state.places, result.call_id)
+    if place == len(state.places) or state.places[place] != result.call_id or state.answered >> place & 1:
         return state, ()
-    state = replace(state, results=(*state.results, result))
+    state = replace(state, results=(*state.results, result), answered=state.answered | 1 << place)
     return (state, ()) if len(state.results) < len(state.pending) else _after_results(state)
 
 
 def _after_results(state: LoopState) -> Step:
     """All calls are answered: put the results into the history and go on, or stop a loop that goes round."""
     seen, most = _count_pairs(state)
-    state = replace(_closed(state), seen=seen)
-    if most >= state.limits.repeats:
-        if state.warned:
-            return _end(state, StopReason.REPEATED_CALLS, "", f"the same call gave the same result {most} times")
-        text = REPEATED.format(count=most)
-        state = replace(state, warned=True, history=(*state.history, Said(text)))
-        state, effects = _ask(state)
-        return state, (Note("repeated_calls", text), *effects)
-    return _ask(state)
+    state = _closed(state, seen)
+    if most < state.limits.repeats:
+        return _ask(state)
+    if state.warned:
+        return _end(state, StopReason.REPEATED_CALLS, "", f"the same call gave the same result {most} times")
+    text = REPEATED.format(count=most)
+    state, effects = _ask(replace(state, warned=True, history=(*state.history, Said(text))))
+    return state, (Note("repeated_calls", text), *effects)
 
 
 def _ask(state: LoopState) -> Step:
@@ -231,18 +241,23 @@ def _stopped(state: LoopState, fact: TurnStopped) -> Step:
 
 def _refuse(state: LoopState, calls: tuple[ToolCall, ...], text: str, outcome: Outcome = Outcome.ERROR) -> LoopState:
     """Answer *calls* without running them."""
+    answered = state.answered
+    for call in calls:
+        answered |= 1 << bisect_left(state.places, call.id)
     refused = tuple(ToolResult(call.id, call.name, text, outcome) for call in calls)
-    return replace(state, results=(*state.results, *refused))
+    return replace(state, results=(*state.results, *refused), answered=answered)
 
 
-def _closed(state: LoopState) -> LoopState:
+def _closed(state: LoopState, seen: Seen | None = None) -> LoopState:
     """Put the results into the history in call order; nothing is pending afterwards."""
-    if len(state.results) > 1:
-        by_id = {result.call_id: result for result in state.results}
+    ordered = state.results
+    if len(ordered) > 1:
+        by_id = {result.call_id: result for result in ordered}
         ordered = tuple(by_id[call.id] for call in state.pending)
-    else:
-        ordered = state.results
-    return replace(state, history=(*state.history, Results(ordered)), pending=(), results=())
+    history = (*state.history, Results(ordered))
+    return replace(
+        state, history=history, pending=(), places=(), answered=0, results=(), seen=state.seen if seen is None else seen
+    )
 
 
 def _end(state: LoopState, reason: StopReason, output: str, detail: str = "") -> Step:
@@ -252,9 +267,8 @@ def _end(state: LoopState, reason: StopReason, output: str, detail: str = "") ->
     return ended, (EndTurn(state.turn, reason, output, state.usage, detail),)
 
 
-def _spent(state: LoopState) -> StopReason | None:
+def _spent(limits: Limits, usage: Usage) -> StopReason | None:
     """Tell which limit of the turn is used up, if one is."""
-    limits, usage = state.limits, state.usage
     if limits.tokens is not None and usage.tokens >= limits.tokens:
         return StopReason.MAX_TOKENS
     if limits.money is not None and usage.money is not None and usage.money >= limits.money:
@@ -277,17 +291,34 @@ def _with_unique_ids(reply: ModelReply, state: LoopState) -> tuple[ModelReply, f
     return replace(reply, calls=tuple(calls)), frozenset(ids)
 
 
-def _count_pairs(state: LoopState) -> tuple[tuple[tuple[str, int], ...], int]:
+def _count_pairs(state: LoopState) -> tuple[Seen, int]:
     """Count equal calls with equal results; anything new in a step starts the counts again."""
-    texts = {result.call_id: result.text[:COMPARED_CHARACTERS] for result in state.results}
-    pairs = {f"{call.name}\0{_same_text(call.arguments)}\0{texts[call.id]}" for call in state.pending}
-    known = dict(state.seen)
-    if pairs <= known.keys():
-        for key in pairs:
-            known[key] += 1
-        return tuple(known.items()), max(known.values())
-    counts = dict.fromkeys((*known, *sorted(pairs)), 1)
+    counts = dict(state.seen)
+    pairs = dict.fromkeys(_pair(call, result, counts) for call, result in _answers(state))
+    if all(pair in counts for pair in pairs):
+        for pair in pairs:
+            counts[pair] += 1
+        return tuple(counts.items()), max(counts.values())
+    counts = dict.fromkeys((*counts, *pairs), 1)
     return tuple(counts.items())[-max(REMEMBERED_PAIRS, len(pairs)) :], 1
+
+
+def _answers(state: LoopState) -> Iterable[tuple[ToolCall, ToolResult]]:
+    if len(state.results) == 1:
+        return ((state.pending[0], state.results[0]),)
+    by_id = {result.call_id: result for result in state.results}
+    return ((call, by_id[call.id]) for call in state.pending)
+
+
+def _pair(call: ToolCall, result: ToolResult, known: dict[Pair, int]) -> Pair:
+    """Return what is compared of a call and its result; arguments equal to known ones but for form are those."""
+    pair = (call.name, call.arguments, result.text[:COMPARED_CHARACTERS])
+    if pair in known:
+        return pair
+    for other in known:
+        if other[0] == pair[0] and other[2] == pair[2] and _same_text(other[1]) == _same_text(pair[1]):
+            return other
+    return pair
 
 
 def _same_text(arguments: str) -> str:

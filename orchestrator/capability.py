@@ -11,7 +11,8 @@ from actors.grants import Access
 
 if TYPE_CHECKING:
     import asyncio
-    from typing import Protocol
+    from collections.abc import Coroutine
+    from typing import Any, Protocol
 
     from actors.grants import Grants
     from actors.messages import ToolCall, ToolResult
@@ -87,6 +88,6 @@ class Capability:
                 return False
         return True
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    def call(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         """Run one call through the bridge. Raises nothing but CancelledError."""
-        return await self.bridge.execute(self, call)
+        return self.bridge.execute(self, call)

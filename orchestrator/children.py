@@ -115,7 +115,7 @@ class Children:
         self._claimed.add(turn)
         try:
             if turn not in state.outcomes:
-                await asyncio.shield(supervisor.wait(supervisor.members[path], turn))
+                await supervisor.wait(supervisor.members[path], turn)
         except asyncio.CancelledError:
             self._claimed.discard(turn)
             child = supervisor.members.get(path)
@@ -242,7 +242,7 @@ class Children:
         done = not member.keep and not self._supervisor.journal.state.actors[member.path].waiting
         if parent is not None and done and not member.alive_children():
             self._supervisor.exit(member, member.explicit_stop or "its task is done")
-        if parent is not None:
+        if parent is not None and member.background:
             self._deliver(parent)
 
     def resume(self) -> None:
@@ -264,15 +264,17 @@ class Children:
 
     def _deliver(self, member: Member) -> None:
         """Wake or steer *member* with the outcomes it is owed, or leave them where they are."""
-        owed = self._undelivered(member)
-        if not any(outcome.wakes for outcome in owed) or member.explicit_stop or self._supervisor.closing:
+        state, definition = self._supervisor.journal.state, member.resolved.definition
+        busy = bool(state.actors[member.path].waiting)
+        if not (definition.steer if busy else definition.wake) or member.explicit_stop or self._supervisor.closing:
             return
-        definition = member.resolved.definition
+        owed = self._undelivered(member)
+        if not any(outcome.wakes for outcome in owed):
+            return
         turns = tuple(outcome.turn for outcome in owed)
-        if self._supervisor.journal.state.actors[member.path].waiting:
-            if definition.steer:
-                member.actor.steer(notice_text(owed), turns)
-        elif definition.wake:
+        if busy:
+            member.actor.steer(notice_text(owed), turns)
+        else:
             policy, grants = self._joined(owed)
             turn = self._turn(notice_text(owed), TurnOrigin.NOTICE, policy, grants, turns)
             self._supervisor.accept(member, turn)

@@ -59,12 +59,14 @@ class Subscriber:
                 self.missed = (self.missed[0] if self.missed else event.seq, event.seq)
         else:
             self.buffer.append(event)
-        self.wake()
+        if self._waiter is not None:
+            self.wake()
 
     def wake(self) -> None:
         """Let the reader look again."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     async def wait(self) -> None:
         """Return when there is something to read, or the stream is closed."""
@@ -125,7 +127,8 @@ class Events:
                         cursor = entry.seq
                         yield entry
             while True:
-                await subscriber.wait()
+                if not subscriber.buffer:
+                    await subscriber.wait()
                 while subscriber.buffer:
                     yield subscriber.buffer.popleft()
                 if subscriber.missed is not None:

@@ -60,7 +60,7 @@ class Member:
         self.gone = ""
         self.children: dict[str, Member] | None = None
         self.restarts: tuple[float, ...] = ()
-        self.waiters: dict[str, asyncio.Future[Result]] | None = None
+        self.waiters: dict[str, list[asyncio.Future[Result]]] | None = None
 
     @property
     def id(self) -> str:

@@ -66,9 +66,9 @@ class Session:
             turn_id = self._in_flight() if turn is None else self._accept(_as_turn(turn), TurnOrigin.RUN)
             waiting = self._supervisor.wait(self._root, turn_id)
             try:
-                return await asyncio.shield(waiting)
+                return await waiting
             except asyncio.CancelledError:
-                if not waiting.done() and not self._supervisor.closing:
+                if not self._supervisor.closing:
                     self._supervisor.stop_turn(self._root, turn_id, StopReason.CANCELLED, "the caller gave up waiting")
                 raise
         finally:

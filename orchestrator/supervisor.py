@@ -100,7 +100,7 @@ class Supervisor:
         self._deadlines = Deadlines(self._clock)
         self._model = gated(config.model, config.limits.model_requests)
         self._events = events
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._turn_deadlines: dict[str, int] = {}
         self.bridge = Bridge(
             journal,
@@ -134,7 +134,8 @@ class Supervisor:
         base = cap(grants if parent is None else attenuate(parent.base, grants), ROLES[definition.role].ceiling)
         if parent is not None:
             budget = parent.account.reserve(grants.budget)
-            base = Grants(base.authorities, base.access, base.roots, budget)
+            if budget != base.budget:
+                base = Grants(base.authorities, base.access, base.roots, budget)
         record = ActorSpawned(
             definition.name,
             definition.fingerprint,
@@ -171,7 +172,6 @@ class Supervisor:
     def _start(self, actor: Actor, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._guard(actor, work), name=actor.path)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         return task
 
     async def _guard(self, actor: Actor, work: Coroutine[Any, Any, None]) -> None:
@@ -186,6 +186,10 @@ class Supervisor:
             self.fail(error)
         except Exception as error:  # noqa: BLE001  # the guard
             await self._crashed(actor, f"{type(error).__name__}: {error}"[:500])
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks.discard(task)
 
     def _is_gone(self, actor: Actor) -> bool:
         task = asyncio.current_task()
@@ -206,15 +210,24 @@ class Supervisor:
         return f"t{self.journal.state.turns + 1:04d}"
 
     def wait(self, member: Member, turn: str) -> asyncio.Future[Result]:
-        """Return the future of the turn's result; every waiter of one turn shares it."""
+        """Return a future of the turn's result, the caller's own: cancelling it stops nothing."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        if self.fault is not None:
+            future.set_exception(self.fault)
+            return future
         if member.waiters is None:
             member.waiters = {}
-        future = member.waiters.get(turn)
-        if future is None:
-            future = member.waiters[turn] = asyncio.get_running_loop().create_future()
-            if self.fault is not None:
-                future.set_exception(self.fault)
+        member.waiters.setdefault(turn, []).append(future)
         return future
+
+    def _answer(self, member: Member, end: EndTurn) -> None:
+        """Give everyone who waits for the turn its result."""
+        futures = member.waiters.pop(end.turn, None) if member.waiters else None
+        if futures:
+            result = self._result(member, end)
+            for future in futures:
+                if not future.done():
+                    future.set_result(result)
 
     def opened(self, actor: Actor, turn: str) -> Toolbox:
         """Mint the capability of a turn and arm its deadline."""
@@ -267,9 +280,7 @@ class Supervisor:
         end_loans(self.journal, member.path, end.turn)
         self.on_ended(member, accepted, end)
         await self.journal.sync()
-        future = member.waiters.pop(end.turn, None) if member.waiters else None
-        if future is not None and not future.done():
-            future.set_result(self._result(member, end))
+        self._answer(member, end)
         self.on_idle(member)
 
     def _result(self, member: Member, end: EndTurn) -> Result:
@@ -345,7 +356,7 @@ class Supervisor:
         for member in self.members.values():
             if member.capability is not None:
                 member.capability.revoked = True
-        tasks = set(self._tasks)
+        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
         for _ in range(2):
             for task in tasks:
                 task.cancel()
@@ -355,10 +366,9 @@ class Supervisor:
             f"abandoned: a task of {task.get_name()} did not yield to the end of the session" for task in tasks
         )
         for member in self.members.values():
-            for turn, future in (member.waiters or {}).items():
-                if not future.done():
-                    end = EndTurn(turn, StopReason.SUSPENDED, "", Usage(), "the session was closed; resume it to go on")
-                    future.set_result(self._result(member, end))
+            for turn in tuple(member.waiters or ()):
+                detail = "the session was closed; resume it to go on"
+                self._answer(member, EndTurn(turn, StopReason.SUSPENDED, "", Usage(), detail))
         self._deadlines.close()
 
     # Crashes
@@ -411,7 +421,8 @@ class Supervisor:
         """The journal takes nothing any more: everyone who waits is told, nothing further runs."""
         self.fault = self.fault or error
         for member in self.members.values():
-            for future in (member.waiters or {}).values():
-                if not future.done():
-                    future.set_exception(self.fault)
-                    future.exception()
+            for futures in (member.waiters or {}).values():
+                for future in futures:
+                    if not future.done():
+                        future.set_exception(self.fault)
+                        future.exception()

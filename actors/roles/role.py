@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import enum
+from functools import lru_cache
 
 import attrs
 
@@ -42,6 +43,7 @@ class RoleSpec:
     tools: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def cap(grants: Grants, ceiling: Grants) -> Grants:
     """Return *grants* narrowed to a role's *ceiling*; authorities of product namespaces pass."""
     product = frozenset(name for name in grants.authorities if name.partition(".")[0] not in RESERVED_NAMESPACES)

@@ -105,7 +105,10 @@ class ActorState:
 
     def accepted(self, turn: str) -> TurnAccepted | None:
         """Return the accepted and not yet ended turn with this id."""
-        return next((waiting for waiting in self.waiting if waiting.turn == turn), None)
+        for waiting in self.waiting:
+            if waiting.turn == turn:
+                return waiting
+        return None
 
 
 class OwedOutcome:
@@ -171,7 +174,8 @@ class SessionState:
 
     def owed(self, parent: str) -> tuple[OwedOutcome, ...]:
         """Return the outcomes owed to *parent*, in the order in which they came."""
-        return tuple(self.owing.get(parent, {}).values())
+        owing = self.owing.get(parent)
+        return tuple(owing.values()) if owing else ()
 
     def live_loans(self, borrower: str) -> tuple[LoanMade, ...]:
         """Return the loans that give *borrower* something now; a loan fails closed when its lender is gone."""

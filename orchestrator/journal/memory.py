@@ -58,8 +58,7 @@ class MemoryLog:
         if seq != len(self.shelf.records) + 1:
             message = f"session {self.session}: record {seq} does not follow {len(self.shelf.records)}"
             raise ValueError(message)
-        self.shelf.records.append(bytes(data))
-        self.shelf.updated_ms = self.clock_ms()
+        self.shelf.records.append(data)
 
     async def sync(self, seq: int | None = None) -> None:
         """See ``Log.sync``: there is nothing to wait for."""
@@ -75,6 +74,7 @@ class MemoryLog:
         if self.shelf.holder is self:
             self.shelf.holder = None
             self.shelf.status = status
+            self.shelf.updated_ms = self.clock_ms()
 
 
 class MemoryStore:

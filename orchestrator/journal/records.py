@@ -319,11 +319,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 ENCODER = msgspec.json.Encoder(order="deterministic")
 DECODER = msgspec.json.Decoder(Entry)
-
-
-def encode(entry: Entry) -> bytes:
-    """Return *entry* as JSON."""
-    return ENCODER.encode(entry)
+encode = ENCODER.encode
+"""Return an entry as JSON."""
 
 
 def decode(data: bytes) -> Entry:

@@ -189,7 +189,7 @@ class Engine:
             self._journal.append("", StepStarted(key, member.path, turn))
             self._lend(step, member, turn)
             self._supervisor.accept(member, TurnAccepted(turn, text, TurnOrigin.STEP, limits=self._limits))
-        result = await asyncio.shield(self._supervisor.wait(member, turn))
+        result = await self._supervisor.wait(member, turn)
         if result.stop_reason is StopReason.SUSPENDED:
             raise asyncio.CancelledError
         detail = "; ".join(result.diagnostics)

@@ -20,7 +20,9 @@ def made(name: str, access: Access = Access.READ, **more: object) -> Tool:
     return Tool(name, "Does it.", access=access, run=run, **more)  # type: ignore[arg-type]
 
 
-def agent(name: str = "a", role: Role = Role.BUILDER, *, tools: tuple[Tool, ...] = (), **more: object) -> AgentDefinition:
+def agent(
+    name: str = "a", role: Role = Role.BUILDER, *, tools: tuple[Tool, ...] = (), **more: object
+) -> AgentDefinition:
     return AgentDefinition(name, role, tools=ToolSet(direct=tools), **more)  # type: ignore[arg-type]
 
 
@@ -144,11 +146,16 @@ def test_the_fingerprint_is_the_same_for_equal_definitions_and_differs_with_ever
 @pytest.mark.requirement("I1")
 def test_nothing_of_a_definition_can_be_changed_and_what_it_was_made_of_is_copied() -> None:
     skills = [Skill("workflow", "original", "text")]
-    base = AgentDefinition("a", Role.BUILDER, "base", skills, ToolSet(direct=[made("q")]))  # type: ignore[arg-type]
+    base = AgentDefinition("a", Role.BUILDER, "base", skills, ToolSet(direct=[made("q")]))
     before = base.fingerprint
     skills.clear()
     assert (base.skills[0].description, base.fingerprint) == ("original", before)
-    for holder, field in ((base, "name"), (base.skills[0], "description"), (base.tools, "direct"), (base.offered[0], "access")):
+    for holder, field in (
+        (base, "name"),
+        (base.skills[0], "description"),
+        (base.tools, "direct"),
+        (base.offered[0], "access"),
+    ):
         with pytest.raises(attrs.exceptions.FrozenInstanceError):
             setattr(holder, field, "mutated")
     with pytest.raises(AttributeError):
@@ -157,7 +164,11 @@ def test_nothing_of_a_definition_can_be_changed_and_what_it_was_made_of_is_copie
 
 def test_instructions_come_after_the_text_of_the_role_and_before_the_list_of_skills() -> None:
     text = agent(instructions="base\n\nsupplement", skills=(Skill("workflow", "original", "text"),)).full_instructions()
-    assert text.index(ROLES[Role.BUILDER].instructions) < text.index("base\n\nsupplement") < text.index("- workflow: original")
+    assert (
+        text.index(ROLES[Role.BUILDER].instructions)
+        < text.index("base\n\nsupplement")
+        < text.index("- workflow: original")
+    )
     assert agent(instructions="base").full_instructions().count("base") == 1
 
 

@@ -10,13 +10,17 @@ from actors.grants import UNLIMITED, Access, Budget, Grants, at_most, attenuate,
 
 WORDS = st.sampled_from(["a", "b", "c"])
 AUTHORITIES = st.builds(
-    lambda parts, star: f"{parts[0]}.*" if star and len(parts) == 1 else ".".join((*parts, "x")) + (".*" if star else ""),
+    lambda parts, star: (
+        f"{parts[0]}.*" if star and len(parts) == 1 else ".".join((*parts, "x")) + (".*" if star else "")
+    ),
     st.lists(WORDS, min_size=1, max_size=3),
     st.booleans(),
 )
 ROOTS = st.lists(WORDS, max_size=3).map("/".join).map(lambda root: root or ".")
 FIGURES = st.none() | st.integers(0, 9)
-BUDGETS = st.builds(Budget, calls=FIGURES, tokens=FIGURES, money=st.none() | st.floats(0, 9), seconds=st.none() | st.floats(0, 9))
+BUDGETS = st.builds(
+    Budget, calls=FIGURES, tokens=FIGURES, money=st.none() | st.floats(0, 9), seconds=st.none() | st.floats(0, 9)
+)
 GRANTS = st.builds(
     Grants, st.frozensets(AUTHORITIES, max_size=4), st.sampled_from(Access), st.frozensets(ROOTS, max_size=4), BUDGETS
 )
@@ -76,7 +80,7 @@ def test_lending_adds_what_it_is_told_and_never_budget(base: Grants, extra: Gran
 
 
 @pytest.mark.parametrize(
-    ("held", "needed", "covered"),
+    "held,needed,covered",
     [
         ("workflow.*", "workflow.run", True),
         ("workflow.*", "workflow.run.now", True),
@@ -87,7 +91,9 @@ def test_lending_adds_what_it_is_told_and_never_budget(base: Grants, extra: Gran
         ("workflow.*", "workflow.run.*", True),
     ],
 )
-def test_a_namespace_covers_what_lies_in_it_and_nothing_that_only_looks_alike(held: str, needed: str, *, covered: bool) -> None:
+def test_a_namespace_covers_what_lies_in_it_and_nothing_that_only_looks_alike(
+    held: str, needed: str, *, covered: bool
+) -> None:
     assert covers(frozenset({held}), needed) is covered
 
 
@@ -110,7 +116,9 @@ def test_a_root_is_kept_in_normal_form() -> None:
     assert Grants(roots=("./src/",)) == Grants(roots=("src",))
 
 
-@pytest.mark.parametrize("name", ["*", "workflow", "Workflow.run", "workflow.", ".run", "workflow.*.x", "a b.c", "*.run"])
+@pytest.mark.parametrize(
+    "name", ["*", "workflow", "Workflow.run", "workflow.", ".run", "workflow.*.x", "a b.c", "*.run"]
+)
 def test_an_authority_that_is_not_namespace_dot_verb_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="namespace"):
         Grants(authorities=(name,))
@@ -118,9 +126,9 @@ def test_an_authority_that_is_not_namespace_dot_verb_is_refused(name: str) -> No
 
 def test_a_bare_string_is_not_taken_for_a_collection_of_letters() -> None:
     with pytest.raises(TypeError, match="give a collection"):
-        Grants(authorities="workflow.run")  # type: ignore[arg-type]
+        Grants(authorities="workflow.run")
     with pytest.raises(TypeError, match="give a collection"):
-        Grants(roots="src")  # type: ignore[arg-type]
+        Grants(roots="src")
 
 
 def test_the_default_grants_only_reading() -> None:

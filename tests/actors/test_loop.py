@@ -33,6 +33,7 @@ from actors.messages import (
     Usage,
 )
 
+NOTHING = Usage()
 NO_LIMIT = Limits(steps=None, calls=None)
 
 
@@ -48,7 +49,9 @@ def opened(limits: Limits = NO_LIMIT, turn: str = "t1") -> TurnOpened:
     return TurnOpened(turn, "go", limits=limits)
 
 
-def replied(*calls: ToolCall, text: str = "", stop: ReplyStop = ReplyStop.TOOL_CALLS, usage: Usage = Usage()) -> ModelReplied:
+def replied(
+    *calls: ToolCall, text: str = "", stop: ReplyStop = ReplyStop.TOOL_CALLS, usage: Usage = NOTHING
+) -> ModelReplied:
     return ModelReplied("t1", ModelReply(text, calls, stop, usage))
 
 
@@ -56,7 +59,9 @@ def finished(call: str, text: str = "done", outcome: Outcome = Outcome.OK) -> Ca
     return CallFinished("t1", ToolResult(call, "tool", text, outcome))
 
 
-def calling(name: str, arguments: str = "{}", *, result: str = "same", state: LoopState) -> tuple[LoopState, tuple[Effect, ...]]:
+def calling(
+    name: str, arguments: str = "{}", *, result: str = "same", state: LoopState
+) -> tuple[LoopState, tuple[Effect, ...]]:
     """Let the model make one call and give it *result*."""
     state, effects = play(replied(ToolCall("", name, arguments)), state=state)
     assert isinstance(effects[0], RunCalls)
@@ -97,7 +102,12 @@ def test_a_second_result_of_a_call_and_one_of_no_call_change_nothing() -> None:
 
 def test_a_fact_of_another_turn_changes_nothing() -> None:
     state, _ = play(opened())
-    for fact in (TurnStopped("t9", StopReason.CANCELLED), ModelFailed("t9", "x"), Steered("t9", "x"), opened(turn="t9")):
+    for fact in (
+        TurnStopped("t9", StopReason.CANCELLED),
+        ModelFailed("t9", "x"),
+        Steered("t9", "x"),
+        opened(turn="t9"),
+    ):
         assert advance(state, fact) == (state, ())
 
 
@@ -117,7 +127,9 @@ def test_at_the_step_limit_the_model_is_asked_once_more_without_tools_and_nothin
 
 
 def test_a_call_after_the_step_limit_is_answered_without_running_and_ends_the_turn() -> None:
-    state, effects = play(opened(Limits(steps=1)), replied(ToolCall("a", "x")), finished("a"), replied(ToolCall("b", "x")))
+    state, effects = play(
+        opened(Limits(steps=1)), replied(ToolCall("a", "x")), finished("a"), replied(ToolCall("b", "x"))
+    )
     assert end(effects).reason is StopReason.MAX_STEPS
     last = state.history[-1]
     assert isinstance(last, Results)
@@ -156,7 +168,7 @@ def test_a_message_sent_in_the_meantime_does_not_lift_the_turns_tokens() -> None
 
 
 @pytest.mark.parametrize(
-    ("limits", "reason"),
+    "limits,reason",
     [(Limits(tokens=10), StopReason.MAX_TOKENS), (Limits(money=0.5), StopReason.MAX_MONEY)],
 )
 def test_a_turn_that_has_spent_its_tokens_or_money_runs_nothing_more(limits: Limits, reason: StopReason) -> None:
@@ -258,7 +270,7 @@ def test_an_id_is_unique_over_all_turns_and_a_made_up_one_yields_to_none_that_ex
 
 @pytest.mark.requirement("B58")
 def test_the_fifth_equal_call_is_pointed_out_and_the_sixth_ends_the_turn() -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for n in range(1, 7):
         state, effects = calling("read", '{"path":"nope"}', state=state)
         notes = [effect for effect in effects if isinstance(effect, Note)]
@@ -272,8 +284,15 @@ def test_the_fifth_equal_call_is_pointed_out_and_the_sixth_ends_the_turn() -> No
 
 @pytest.mark.requirement("B58")
 def test_key_order_and_blanks_do_not_hide_a_repeat() -> None:
-    state, _ = play(opened())
-    spellings = ['{"a":1,"b":2}', '{"b":2,"a":1}', '{ "a": 1, "b": 2 }', '{"b": 2,\n"a": 1}', '{"a":1,"b":2}', '{"b":2,"a":1}']
+    state, effects = play(opened())
+    spellings = [
+        '{"a":1,"b":2}',
+        '{"b":2,"a":1}',
+        '{ "a": 1, "b": 2 }',
+        '{"b": 2,\n"a": 1}',
+        '{"a":1,"b":2}',
+        '{"b":2,"a":1}',
+    ]
     for arguments in spellings:
         state, effects = calling("read", arguments, state=state)
     assert end(effects).reason is StopReason.REPEATED_CALLS
@@ -282,7 +301,7 @@ def test_key_order_and_blanks_do_not_hide_a_repeat() -> None:
 @pytest.mark.requirement("B58")
 @pytest.mark.parametrize("count", [2, 3, 16])
 def test_going_round_through_several_calls_is_a_repeat_too(count: int) -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for n in range(count * 7):
         state, effects = calling("read", f'{{"path":"{n % count}"}}', state=state)
         if isinstance(effects[-1], EndTurn):
@@ -294,8 +313,7 @@ def test_going_round_through_several_calls_is_a_repeat_too(count: int) -> None:
 @pytest.mark.requirement("B58")
 @pytest.mark.parametrize("size", [2, 16, 17, 40])
 def test_the_same_batch_again_and_again_is_a_repeat_however_large(size: int) -> None:
-    state, _ = play(opened())
-    effects: tuple[Effect, ...] = ()
+    state, effects = play(opened())
     for _ in range(8):
         state, effects = play(replied(*(ToolCall("", "read", str(n)) for n in range(size))), state=state)
         assert isinstance(effects[0], RunCalls)
@@ -307,7 +325,7 @@ def test_the_same_batch_again_and_again_is_a_repeat_however_large(size: int) -> 
 
 @pytest.mark.requirement("B58")
 def test_polling_a_result_that_changes_is_not_stopped() -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for n in range(40):
         state, effects = calling("poll", result=f"{n} %", state=state)
         assert effects == (AskModel(),)
@@ -318,7 +336,7 @@ def test_polling_a_result_that_changes_is_not_stopped() -> None:
 
 @pytest.mark.requirement("B58")
 def test_results_that_differ_only_far_behind_their_beginning_are_the_same() -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for n in range(6):
         state, effects = calling("read", result="x" * 500 + str(n), state=state)
     assert end(effects).reason is StopReason.REPEATED_CALLS
@@ -326,7 +344,7 @@ def test_results_that_differ_only_far_behind_their_beginning_are_the_same() -> N
 
 @pytest.mark.requirement("B58")
 def test_something_else_in_between_starts_the_count_again() -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for round_ in range(6):
         for _ in range(3):
             state, effects = calling("read", state=state)
@@ -337,7 +355,7 @@ def test_something_else_in_between_starts_the_count_again() -> None:
 
 @pytest.mark.requirement("B58")
 def test_a_new_turn_starts_the_count_again() -> None:
-    state, _ = play(opened())
+    state, effects = play(opened())
     for _ in range(4):
         state, _ = calling("read", state=state)
     state, _ = play(replied(text="x", stop=ReplyStop.END), TurnOpened("t1", "again", limits=NO_LIMIT), state=state)
@@ -386,7 +404,9 @@ def test_a_stop_answers_every_open_call_as_cancelled_and_keeps_what_was_answered
 def test_what_was_denied_or_failed_in_the_last_turn_is_told_in_order_and_only_that() -> None:
     denial = Denial("denied_by_policy", "put", "a", 6, "put is not available.", "Ask.", Retry.NEVER)
     denied = CallFinished("t1", ToolResult("b", "put", denial.text, Outcome.DENIED, denial))
-    state, _ = play(opened(), replied(ToolCall("a", "x"), ToolCall("b", "put")), finished("a", "broke", Outcome.ERROR), denied)
+    state, _ = play(
+        opened(), replied(ToolCall("a", "x"), ToolCall("b", "put")), finished("a", "broke", Outcome.ERROR), denied
+    )
     assert failures(state) == ("tool: broke", "put: put is not available. Ask.")
     state, _ = play(replied(text="x", stop=ReplyStop.END), TurnOpened("t1", "again"), state=state)
     assert failures(state) == ()

@@ -91,8 +91,8 @@ def check_state(state: LoopState) -> None:
         assert unanswered(state)
 
 
-def turn_of_life(state: LoopState, effects: list[object], choice: tuple[ModelReply, bool, Fact, int, Limits]) -> Fact:
-    """The fact that answers what the loop asked last, or, where the choice says so, any other."""
+def turn_of_life(state: LoopState, choice: tuple[ModelReply, bool, Fact, int, Limits]) -> Fact:
+    """The fact that answers what the loop asked, or, where the choice says so, any other."""
     reply, natural, other, pick, limits = choice
     if not natural:
         return other
@@ -119,11 +119,9 @@ def test_a_life_of_answers_and_interruptions_keeps_history_and_effects_in_step(
     choices: list[tuple[ModelReply, bool, Fact, int, Limits]],
 ) -> None:
     state: LoopState = IDLE
-    effects: list[object] = []
     for choice in choices:
         before = state
-        state, made = advance(state, turn_of_life(state, effects, choice))
-        effects = list(made)
+        state, made = advance(state, turn_of_life(state, choice))
         check_state(state)
         if state is before:
             assert made == ()
@@ -161,7 +159,9 @@ def test_facts_that_were_written_down_and_read_back_give_the_same_history(facts:
 
 
 @given(CHOICES, LIMITS)
-def test_with_limits_every_turn_comes_to_its_end(choices: list[tuple[ModelReply, bool, Fact, int, Limits]], limits: Limits) -> None:
+def test_with_limits_every_turn_comes_to_its_end(
+    choices: list[tuple[ModelReply, bool, Fact, int, Limits]], limits: Limits
+) -> None:
     steps = limits.steps or 4
     state, _ = advance(IDLE, TurnOpened("t1", "go", limits=msgspec.structs.replace(limits, steps=steps)))
     replies = [reply for reply, *_ in choices] or [ModelReply("x")]
@@ -178,6 +178,11 @@ def test_with_limits_every_turn_comes_to_its_end(choices: list[tuple[ModelReply,
 
 def test_the_table_of_transitions_knows_no_way_out_of_idle_but_a_turn() -> None:
     assert {fact for phase, fact in TRANSITIONS if phase is Phase.IDLE} == {TurnOpened}
-    assert {fact for phase, fact in TRANSITIONS if phase is Phase.MODEL} == {ModelReplied, ModelFailed, Steered, TurnStopped}
+    assert {fact for phase, fact in TRANSITIONS if phase is Phase.MODEL} == {
+        ModelReplied,
+        ModelFailed,
+        Steered,
+        TurnStopped,
+    }
     assert {fact for phase, fact in TRANSITIONS if phase is Phase.TOOLS} == {CallFinished, Steered, TurnStopped}
     assert Said("x") in advance(IDLE, TurnOpened("t1", "x"))[0].history

@@ -88,7 +88,9 @@ def test_a_reference_out_of_the_document_is_refused_at_construction_with_its_pla
         {"properties": {"a": {"pattern": "(("}}},
     ],
 )
-def test_a_schema_that_cannot_be_compiled_names_tool_and_definition_and_nothing_is_registered(schema: dict[str, Any]) -> None:
+def test_a_schema_that_cannot_be_compiled_names_tool_and_definition_and_nothing_is_registered(
+    schema: dict[str, Any],
+) -> None:
     registry = Registry()
     with pytest.raises(ResolutionFailed, match="tool 'bad' of 'direct': its schema cannot be used") as refused:
         registry.resolve(definition(made("good", "{}"), made("bad", json.dumps(schema))))
@@ -109,8 +111,12 @@ def test_text_that_is_no_schema_object_is_refused(text: str) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["$ref", "properties", "type", "items", "x"]) | st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["$ref", "properties", "type", "items", "x"]) | st.text(max_size=4), inner, max_size=4
+        )
+    ),
 )
 
 

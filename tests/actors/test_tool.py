@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from actors import Access, DefinitionError, Tool, ToolContext, tool
-from actors.tools import Approval, allowed_by
 from actors.grants import Grants
+from actors.tools import Approval, allowed_by
 
 
 class Colour(enum.Enum):
@@ -32,6 +32,7 @@ async def put(ctx: ToolContext, path: str, text: str = "", colours: list[Colour]
         path: Where to.
         text: What.
         colours: In which colours.
+
     """
     return f"{ctx.call_id}:{path}:{text}:{colours}"
 
@@ -81,7 +82,7 @@ def test_every_fault_of_a_function_is_listed_at_once() -> None:
         return ""
 
     with pytest.raises(DefinitionError) as refused:
-        tool(sync)
+        tool(sync)  # type: ignore[arg-type]
     assert len(refused.value.faults) == 4
 
 

@@ -32,7 +32,9 @@ class Ledger:
         """A tool that writes its name and arguments down and returns *answer*, by default ``name ran``."""
 
         async def run(_: object, arguments: Any) -> Any:
-            self.lines.append(f"{name} {' '.join(f'{key}={value}' for key, value in sorted(arguments.items()))}".strip())
+            self.lines.append(
+                f"{name} {' '.join(f'{key}={value}' for key, value in sorted(arguments.items()))}".strip()
+            )
             return f"{name} ran" if answer is None else answer
 
         return made(name, run, access, **declared)

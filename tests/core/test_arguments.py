@@ -68,7 +68,7 @@ def test_broken_arguments_are_a_fault_with_a_place_and_a_bounded_echo(text: str)
 
 
 @pytest.mark.requirement("B20")
-@pytest.mark.parametrize(("text", "place"), [('{"a":1,}', "7"), ("{a:1}", "1"), ('{"a":1} thanks', "8")])
+@pytest.mark.parametrize("text,place", [('{"a":1,}', "7"), ("{a:1}", "1"), ('{"a":1} thanks', "8")])
 def test_a_syntax_fault_tells_the_position(text: str, place: str) -> None:
     _, fault = parse(text, ANY)
     assert fault is not None
@@ -76,7 +76,7 @@ def test_a_syntax_fault_tells_the_position(text: str, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "expected"),
+    "text,path,expected",
     [
         ("{}", "$", "the property 'path'"),
         ('{"path":3}', "$.path", "type string"),
@@ -93,7 +93,9 @@ def test_arguments_against_the_schema_are_a_fault_at_their_place(text: str, path
 
 
 @pytest.mark.requirement("B20")
-@pytest.mark.parametrize("text", [json.dumps({"k" * 50_000: "x"}), json.dumps({"path": "y" * 50_000, "n": "z" * 50_000})])
+@pytest.mark.parametrize(
+    "text", [json.dumps({"k" * 50_000: "x"}), json.dumps({"path": "y" * 50_000, "n": "z" * 50_000})]
+)
 @pytest.mark.parametrize("validator", [PUT, KEYED], ids=["declared", "keyed"])
 def test_a_fault_in_a_huge_argument_does_not_echo_it(text: str, validator: Any) -> None:
     _, fault = parse(text, validator)
@@ -190,7 +192,9 @@ async def test_no_cut_call_changes_anything_each_is_told_why_and_subscribers_see
 async def test_calls_with_equal_empty_and_absent_ids_all_run_in_order_each_with_its_result() -> None:
     ledger = Ledger()
     first = [raw("put", f'{{"n":{n}}}', known) for n, known in ((1, "x"), (2, "x"), (3, ""), (4, None))]  # type: ignore[arg-type]
-    runner, model = staged(agent(ledger.tool("put", Access.WRITE)), calls(*first), calls(raw("put", '{"n":5}', "x")), "ok")
+    runner, model = staged(
+        agent(ledger.tool("put", Access.WRITE)), calls(*first), calls(raw("put", '{"n":5}', "x")), "ok"
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
     assert ledger.lines == [f"put n={n}" for n in range(1, 6)]

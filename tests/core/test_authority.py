@@ -38,7 +38,9 @@ async def test_a_policy_of_the_boss_does_not_reach_its_child_and_turn_grants_do(
     child = agent(put, name="c", role=Role.CHILD)
     delegate = call("delegate", child="c", task="x")
     others = {"c": [call("put", n=1), "end", call("put", n=2), "end"]}
-    runner, _ = staged(agent(put, children=(child,)), [call("put"), delegate], "one", [call("put"), delegate], "two", others=others)
+    runner, _ = staged(
+        agent(put, children=(child,)), [call("put"), delegate], "one", [call("put"), delegate], "two", others=others
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run(Turn("go", Policy.deny("put")))
         assert ledger.lines == ["put n=1"]
@@ -50,7 +52,9 @@ async def test_a_policy_of_the_boss_does_not_reach_its_child_and_turn_grants_do(
 async def test_a_boss_without_a_write_tool_can_start_a_writer_if_its_authority_includes_writing() -> None:
     ledger = Ledger()
     child = agent(ledger.tool("put", Access.WRITE), name="c", role=Role.CHILD)
-    runner, _ = staged(agent(children=(child,)), call("delegate", child="c", task="x"), "ok", others={"c": [call("put"), "end"]})
+    runner, _ = staged(
+        agent(children=(child,)), call("delegate", child="c", task="x"), "ok", others={"c": [call("put"), "end"]}
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
     assert ledger.lines == ["put"]
@@ -64,7 +68,9 @@ async def test_each_actor_holds_at_most_what_its_principal_its_role_and_its_pare
     grants = Grants(("workspace.*", "children.start", "invoices.read"), Access.WRITE, ("src",))
     others = {"mid": [call("delegate", child="leaf", task="x"), "end"], "leaf": [call("put"), "end"]}
     boss = agent(role=Role.RUN, children=(mid,))
-    runner, _ = staged(boss, call("delegate", child="mid", task="x"), "ok", others=others, principal=Principal(grants=grants))
+    runner, _ = staged(
+        boss, call("delegate", child="mid", task="x"), "ok", others=others, principal=Principal(grants=grants)
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
         spawned = await written(session, ActorSpawned)
@@ -83,7 +89,9 @@ async def test_a_turn_born_of_a_childs_notice_is_no_wider_than_the_one_that_star
     child = agent(made("work", gate.wait), name="c", role=Role.CHILD)
     boss = agent(put, ledger.tool("mail"), children=(child,))
     start = call("delegate", child="c", task="x", background=True)
-    runner, model = staged(boss, start, "waiting", [call("put"), call("mail")], "told", others={"c": [call("work"), "end"]})
+    runner, model = staged(
+        boss, start, "waiting", [call("put"), call("mail")], "told", others={"c": [call("work"), "end"]}
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run(Turn("go", Policy.deny("mail"), READ_ONLY))
         await gate.entered.wait()
@@ -102,12 +110,16 @@ async def test_a_message_from_a_narrowed_turn_does_not_open_a_wider_one_in_a_chi
     leaf = agent(made("work", gate.wait), name="leaf", role=Role.CHILD)
     child = agent(ledger.tool("put", Access.WRITE), name="c", role=Role.CHILD, children=(leaf,), wake=False)
     boss = agent(children=(child,), wake=False)
-    background = {"task": "x", "background": True}
     others = {
-        "c": [call("delegate", child="leaf", **background), "idle", call("put"), "wrote"],
+        "c": [call("delegate", child="leaf", task="x", background=True), "idle", call("put"), "wrote"],
         "leaf": [call("work"), "end"],
     }
-    script = [call("delegate", child="c", **background), "one", call("message_child", child="c-0002", text="write"), "two"]
+    script = [
+        call("delegate", child="c", task="x", background=True),
+        "one",
+        call("message_child", child="c-0002", text="write"),
+        "two",
+    ]
     runner, _ = staged(boss, *script, others=others)
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")

@@ -14,9 +14,8 @@ from actors.messages import CallFinished, Outcome
 from orchestrator import Policy, Principal, Turn
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
 from orchestrator.outputs import as_text, clean, preview
-from orchestrator.runtime import OWNER
+from orchestrator.runtime import OWNER, Observability
 from orchestrator.testing import ManualClock, call
-from orchestrator.runtime import Observability
 from tests.core.stage import Gate, Ledger, agent, calls, made, paired, raw, results, staged, written
 
 if TYPE_CHECKING:
@@ -136,7 +135,10 @@ async def test_calls_run_one_after_the_other_as_soon_as_one_writes_and_is_not_de
 
     tools = (watch("read", Access.READ), watch("write", Access.WRITE), watch("safe", Access.WRITE, safe=True))
     runner, model = staged(
-        agent(*tools), [call("read"), call("write"), call("read", n=1)], [call("read"), call("safe"), call("safe", n=1)], "ok"
+        agent(*tools),
+        [call("read"), call("write"), call("read", n=1)],
+        [call("read"), call("safe"), call("safe", n=1)],
+        "ok",
     )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
@@ -190,7 +192,13 @@ async def test_a_tool_that_takes_too_long_is_an_error_and_one_with_an_effect_may
     clock, gates = ManualClock(), [Gate(), Gate()]
     tools = (made("look", gates[0].wait, timeout_s=30.0), made("put", gates[1].wait, Access.WRITE, timeout_s=30.0))
     runner, model = staged(
-        agent(*tools), call("look"), call("put"), call("put"), call("put", n=2), "ok", observability=Observability(clock)
+        agent(*tools),
+        call("look"),
+        call("put"),
+        call("put"),
+        call("put", n=2),
+        "ok",
+        observability=Observability(clock),
     )
     async with asyncio.timeout(5), runner, runner.start() as session:
         run = asyncio.ensure_future(session.run("go"))
@@ -207,7 +215,9 @@ async def test_a_tool_that_takes_too_long_is_an_error_and_one_with_an_effect_may
     assert other.outcome is Outcome.OK
 
 
-async def test_a_model_that_cancels_itself_after_a_tool_swallowed_its_time_limit_fails_the_turn_and_hangs_nobody() -> None:
+async def test_a_model_that_cancels_itself_after_a_tool_swallowed_its_time_limit_fails_the_turn_and_hangs_nobody() -> (
+    None
+):
     clock, gate = ManualClock(), Gate()
 
     async def sneaky(_: object, __: object) -> str:
@@ -259,15 +269,23 @@ async def test_a_budget_of_calls_is_kept_to_the_last_one_in_a_batch_too() -> Non
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
     assert len(ledger.lines) == 2
-    assert [item.denial.code if item.denial else "" for item in results(model.requests[1])] == ["", "", *["budget_exhausted"] * 2]
+    assert [item.denial.code if item.denial else "" for item in results(model.requests[1])] == [
+        "",
+        "",
+        *["budget_exhausted"] * 2,
+    ]
 
 
 @pytest.mark.requirement("I7")
 @pytest.mark.parametrize("arguments", ['{"path":"../out"}', '{"path":"/etc/passwd"}', '{"paths":["in","../out"]}'])
-async def test_a_path_outside_the_workspace_is_refused_before_the_tool_hears_of_it(tmp_path: Path, arguments: str) -> None:
+async def test_a_path_outside_the_workspace_is_refused_before_the_tool_hears_of_it(
+    tmp_path: Path, arguments: str
+) -> None:
     ledger, workspace = Ledger(), tmp_path / "w"
     workspace.mkdir()
-    schema = '{"type":"object","properties":{"path":{"type":"string"},"paths":{"type":"array","items":{"type":"string"}}}}'
+    schema = (
+        '{"type":"object","properties":{"path":{"type":"string"},"paths":{"type":"array","items":{"type":"string"}}}}'
+    )
     put = ledger.tool("put", Access.WRITE, schema=schema, targets=("path", "paths"))
     runner, model = staged(agent(put), raw("put", arguments), call("put", path="in"), "ok", workspace=workspace)
     async with asyncio.timeout(5), runner, runner.start() as session:
@@ -284,7 +302,9 @@ async def test_a_long_output_is_stored_shown_in_part_and_read_back_by_its_owner_
     big = made("big", _returns(text), output_limit_bytes=2000)
     handle: list[str] = []
     script: list[Any] = [call("big")]
-    runner, model = staged(agent(big, children=(reader,)), *script, "ok", others={"reader": [call("read_output", handle="out-9")]})
+    runner, model = staged(
+        agent(big, children=(reader,)), *script, "ok", others={"reader": [call("read_output", handle="out-9")]}
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
         handle = [record.handle for record in await written(session, OutputStored)]
@@ -302,10 +322,14 @@ async def test_a_long_output_is_stored_shown_in_part_and_read_back_by_its_owner_
         await session.run("go")
     assert len(shown.encode()) <= 2000
     assert handle[0] in shown
-    own = [results(request)[0].text for request in model.requests if request.agent == "boss" and len(request.history) > 5]
+    own = [
+        results(request)[0].text for request in model.requests if request.agent == "boss" and len(request.history) > 5
+    ]
     assert own[0] == f"characters 10 to 30 of {len(text)}:\n{text[10:30]}"
     assert own[1] == "1 lines contain it.\n2000: line 1999"
-    theirs = next(results(request)[0] for request in model.requests if request.agent == "reader" and len(request.history) > 1)
+    theirs = next(
+        results(request)[0] for request in model.requests if request.agent == "reader" and len(request.history) > 1
+    )
     assert (theirs.error, "line" in theirs.text) == (True, False)
 
 
@@ -340,7 +364,7 @@ def test_any_answer_becomes_text_that_can_be_encoded(text: str) -> None:
     for value in (text, {"a": text}, [text]):
         assert as_text("t", value).encode()
     assert clean(clean(text)) == clean(text)
-    if "\ud800" > max(text, default="\0"):
+    if max(text, default="") < "\ud800":
         assert clean(text) == text
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from actors import Access, Grants, Role, StopReason
 from actors.messages import CallFinished, Outcome
-from orchestrator import SessionLimits, Stop, Turn
+from orchestrator import Agent, RuntimeConfig, SessionLimits, Stop, Turn
 from orchestrator.journal.records import EffectSettled, TurnEnded
 from orchestrator.runtime import Observability
-from orchestrator.testing import ManualClock, call
+from orchestrator.testing import FunctionModel, ManualClock, call
 from tests.core.stage import Gate, Ledger, agent, made, over, paired, results, staged, written
 
 
@@ -92,6 +92,7 @@ class Stubborn:
         self.entered = asyncio.Event()
         self.leave = asyncio.Event()
         self.ended = asyncio.Event()
+        self.shaken = asyncio.Event()
         self.most = most
         self.calls = 0
         self.cancelled = 0
@@ -108,6 +109,7 @@ class Stubborn:
                     await self.leave.wait()
                 except asyncio.CancelledError:
                     self.cancelled += 1
+                    self.shaken.set()
                     if self.cancelled > self.most:
                         raise
         finally:
@@ -118,14 +120,15 @@ class Stubborn:
 @pytest.mark.requirement("B44")
 async def test_a_second_stop_forces_a_tool_that_swallowed_the_first() -> None:
     tool = Stubborn(1)
-    runner, model = staged(agent(made("stubborn", tool.run)), call("stubborn"), observability=Observability(ManualClock()))
+    runner, model = staged(
+        agent(made("stubborn", tool.run)), call("stubborn"), observability=Observability(ManualClock())
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         run = asyncio.ensure_future(session.run("go"))
         await tool.entered.wait()
         await session.send(Stop())
         await session.send(Stop())
-        while tool.cancelled < 1:
-            await asyncio.sleep(0)
+        await tool.shaken.wait()
         if not tool.ended.is_set():
             await session.send(Stop())
         assert (await run).stop_reason is StopReason.CANCELLED
@@ -136,14 +139,17 @@ async def test_a_second_stop_forces_a_tool_that_swallowed_the_first() -> None:
 async def test_a_tool_that_never_yields_is_left_behind_by_name_within_twice_the_grace_time() -> None:
     clock, tool = ManualClock(), Stubborn(3)
     config = {"observability": Observability(clock), "limits": SessionLimits(grace_s=2.0)}
-    runner, model = staged(agent(made("stubborn", tool.run, Access.WRITE)), call("stubborn", call_id="c"), "next", **config)
+    runner, model = staged(
+        agent(made("stubborn", tool.run, Access.WRITE)), call("stubborn", call_id="c"), "next", **config
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         run = asyncio.ensure_future(session.run("go"))
         await tool.entered.wait()
         await session.send(Stop())
         for seen in (1, 2):
-            while tool.cancelled < seen:
-                await asyncio.sleep(0)
+            await tool.shaken.wait()
+            tool.shaken.clear()
+            assert tool.cancelled == seen
             assert not run.done()
             clock.advance(2)
         result = await run
@@ -166,15 +172,21 @@ async def test_a_tool_that_never_yields_is_left_behind_by_name_within_twice_the_
 async def test_the_late_result_of_an_abandoned_write_settles_its_effect_and_enters_no_history() -> None:
     clock, tool = ManualClock(), Stubborn(3)
     runner, model = staged(
-        agent(made("put", tool.run, Access.WRITE)), call("put", a=1), call("put", a=1), "ok", "last", observability=Observability(clock)
+        agent(made("put", tool.run, Access.WRITE)),
+        call("put", a=1),
+        call("put", a=1),
+        "ok",
+        "last",
+        observability=Observability(clock),
     )
     async with asyncio.timeout(5), runner, runner.start() as session:
         run = asyncio.ensure_future(session.run("go"))
         await tool.entered.wait()
         await session.send(Stop())
         for seen in (1, 2):
-            while tool.cancelled < seen:
-                await asyncio.sleep(0)
+            await tool.shaken.wait()
+            tool.shaken.clear()
+            assert tool.cancelled == seen
             clock.advance(2)
         await run
         await session.run("again")
@@ -201,23 +213,22 @@ async def test_no_model_request_follows_a_stop_that_comes_while_the_model_is_ask
         await asyncio.Event().wait()
         return str(request)
 
-    from orchestrator import Agent, RuntimeConfig
-    from orchestrator.testing import FunctionModel
-
-    async with asyncio.timeout(5), Agent(agent(), RuntimeConfig(FunctionModel({"boss": hangs}))) as runner:
-        async with runner.start() as session:
-            run = asyncio.ensure_future(session.run("go"))
-            await entered.wait()
-            entered.clear()
-            await session.send(Stop())
-            assert (await run).stop_reason is StopReason.CANCELLED
-            assert not entered.is_set()
+    config = RuntimeConfig(FunctionModel({"boss": hangs}))
+    async with asyncio.timeout(5), Agent(agent(), config) as runner, runner.start() as session:
+        run = asyncio.ensure_future(session.run("go"))
+        await entered.wait()
+        entered.clear()
+        await session.send(Stop())
+        assert (await run).stop_reason is StopReason.CANCELLED
+        assert not entered.is_set()
 
 
 @pytest.mark.requirement("B44")
 async def test_a_stop_that_overtakes_its_turn_is_remembered() -> None:
     gate, ledger = Gate(), Ledger()
-    runner, model = staged(agent(made("hold", gate.wait), ledger.tool("put", Access.WRITE)), call("hold"), "one", call("put"))
+    runner, model = staged(
+        agent(made("hold", gate.wait), ledger.tool("put", Access.WRITE)), call("hold"), "one", call("put")
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         run = asyncio.ensure_future(session.run("go"))
         await gate.entered.wait()

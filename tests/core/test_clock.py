@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,7 +93,7 @@ def test_each_deadline_fires_once_at_its_time_unless_it_was_removed(steps: list[
     keys: list[tuple[int, int]] = []
     for number, (what, n) in enumerate(steps):
         if what == "add":
-            keys.append((number, deadlines.add(n, lambda number=number: fired.append(number))))
+            keys.append((number, deadlines.add(n, partial(fired.append, number))))
             due[number] = clock.now() + n
         elif what == "remove" and keys:
             known, key = keys[n % len(keys)]
@@ -115,7 +116,10 @@ async def test_a_scripted_model_fails_on_an_unexpected_and_on_an_unused_entry() 
             model.check()
         assert unused.value.left == {"other": 1}
         result = await session.run("more")
-        assert (result.stop_reason, result.diagnostics[0]) == (StopReason.FAILED, "the script has nothing left for 'boss'")
+        assert (result.stop_reason, result.diagnostics[0]) == (
+            StopReason.FAILED,
+            "the script has nothing left for 'boss'",
+        )
         with pytest.raises(UnexpectedCall):
             model.check()
 
@@ -167,7 +171,11 @@ async def test_a_ref_reaches_its_actor_by_id_and_an_ask_of_one_that_is_gone_is_a
     st.builds(Intensity, st.integers(0, 5), st.floats(0.1, 50)),
 )
 def test_an_exit_is_answered_by_kind_reason_and_intensity(
-    kind: RestartKind, crashed: bool, restarts: tuple[float, ...], now: float, intensity: Intensity  # noqa: FBT001
+    kind: RestartKind,
+    crashed: bool,  # noqa: FBT001  # Hypothesis gives it
+    restarts: tuple[float, ...],
+    now: float,
+    intensity: Intensity,
 ) -> None:
     decision, after = on_exit(kind, crashed=crashed, restarts=restarts, now=now, intensity=intensity)
     recent = [at for at in restarts if now - at < intensity.within_s]

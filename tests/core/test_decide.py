@@ -33,12 +33,23 @@ from orchestrator.focus import OPEN, join
 from orchestrator.policy import GATES, OFFERED, decide
 
 PUT = Tool(
-    "put", "Writes.", '{"type":"object","properties":{"path":{}}}', access=Access.WRITE, authorities=("a.b",), needs=("ws",),
-    targets=("path",), approval=Approval.EACH_CALL,
+    "put",
+    "Writes.",
+    '{"type":"object","properties":{"path":{}}}',
+    access=Access.WRITE,
+    authorities=("a.b",),
+    needs=("ws",),
+    targets=("path",),
+    approval=Approval.EACH_CALL,
 )
 GOOD = Facts(
-    "boss", PUT, ("put", "look", "delegate"), Grants(("a.*",), Access.WRITE, ("src",)), context=frozenset({"ws"}),
-    consent=Consent.GIVEN, targets=(Target("src/a", "src/a", inside=True),),
+    "boss",
+    PUT,
+    ("put", "look", "delegate"),
+    Grants(("a.*",), Access.WRITE, ("src",)),
+    context=frozenset({"ws"}),
+    consent=Consent.GIVEN,
+    targets=(Target("src/a", "src/a", inside=True),),
 )
 # For each gate one way to fail it, each with the code that it gives.
 FAULTS: dict[int, list[tuple[str, dict[str, Any]]]] = {
@@ -93,9 +104,11 @@ def test_with_every_gate_content_the_call_may_run() -> None:
 
 @pytest.mark.requirement("I7")
 @pytest.mark.parametrize(
-    ("gate", "code", "change"), [(gate, code, change) for gate, ways in FAULTS.items() for code, change in ways]
+    "gate,code,change", [(gate, code, change) for gate, ways in FAULTS.items() for code, change in ways]
 )
-def test_each_gate_gives_its_own_code_says_what_and_names_a_remedy(gate: int, code: str, change: dict[str, Any]) -> None:
+def test_each_gate_gives_its_own_code_says_what_and_names_a_remedy(
+    gate: int, code: str, change: dict[str, Any]
+) -> None:
     verdict = decide(Attempt("put"), facts_with(change))
     assert isinstance(verdict, Denial)
     assert (verdict.code, verdict.gate, verdict.tool, verdict.actor) == (code, gate, "put", "boss")
@@ -144,7 +157,12 @@ ANY_FACTS = st.builds(
     st.text(max_size=5),
     TOOLS,
     st.lists(ANY_NAMES, max_size=3).map(tuple),
-    st.builds(Grants, st.frozensets(st.sampled_from(["a.*", "a.b", "children.start"])), st.sampled_from(Access), st.just(("src",))),
+    st.builds(
+        Grants,
+        st.frozensets(st.sampled_from(["a.*", "a.b", "children.start"])),
+        st.sampled_from(Access),
+        st.just(("src",)),
+    ),
     policy=POLICIES,
     capability=st.sampled_from([Capability.LIVE] * 4 + list(Capability)),
     source=st.sampled_from([Source.ALIVE] * 4 + list(Source)),
@@ -153,8 +171,11 @@ ANY_FACTS = st.builds(
     expired=st.frozensets(st.sampled_from(["a.b", "children.start"])),
     context=st.frozensets(st.just("ws")),
     argument_fault=st.none() | st.builds(ArgumentFault, st.text(), st.text(), st.text()),
-    targets=st.lists(st.builds(Target, st.text(), st.sampled_from(["src", "src/a", "x"]), st.booleans()), max_size=2).map(tuple),
-    spent=st.none() | st.builds(Spent, st.sampled_from(["", "calls"]), st.sampled_from(["", "too_deep", "too_many_children"])),
+    targets=st.lists(
+        st.builds(Target, st.text(), st.sampled_from(["src", "src/a", "x"]), st.booleans()), max_size=2
+    ).map(tuple),
+    spent=st.none()
+    | st.builds(Spent, st.sampled_from(["", "calls"]), st.sampled_from(["", "too_deep", "too_many_children"])),
     unresolved=st.sampled_from(["", "call c"]),
     consent=st.sampled_from(Consent),
     approver=st.booleans(),
@@ -199,7 +220,9 @@ def test_every_code_belongs_to_a_gate_and_has_a_remedy_and_every_gate_has_a_code
 
 
 def test_an_unknown_name_is_answered_with_at_most_three_close_names_that_the_actor_has() -> None:
-    facts = msgspec.structs.replace(GOOD, tool=None, names=("read_file", "read_files", "read_filed", "read_fil", "write"))
+    facts = msgspec.structs.replace(
+        GOOD, tool=None, names=("read_file", "read_files", "read_filed", "read_fil", "write")
+    )
     verdict = decide(Attempt("read_fle"), facts)
     assert isinstance(verdict, Denial)
     assert sum(name in verdict.remedy.replace(",", " ").replace(".", " ").split() for name in facts.names) == 3
@@ -208,7 +231,10 @@ def test_an_unknown_name_is_answered_with_at_most_three_close_names_that_the_act
 def test_a_denial_by_policy_reads_as_promised() -> None:
     verdict = decide(Attempt("put"), facts_with({"policy": Policy.deny("put")}))
     assert isinstance(verdict, Denial)
-    assert verdict.text == "put is not available to boss in this turn (turn policy: deny put). Ask the user if it is needed."
+    assert (
+        verdict.text
+        == "put is not available to boss in this turn (turn policy: deny put). Ask the user if it is needed."
+    )
 
 
 def test_a_refusal_hints_at_a_child_only_where_the_author_said_so_and_delegate_may_be_used() -> None:

@@ -16,10 +16,14 @@ from orchestrator.facts import PERMIT, NeedsApproval
 from orchestrator.journal.records import OfferMade, TurnEnded
 from orchestrator.runtime import OWNER
 from orchestrator.testing import FunctionModel, ScriptedModel, call
-from tests.core.stage import Ledger, agent, made, names, raw, results, staged, written
+from tests.core.stage import Ledger, agent, names, raw, results, staged, written
 
 INTRINSIC = ["get_api_spec", "read_output", "search_output"]
-TOOLS = [("look", Access.READ, ()), ("put", Access.WRITE, ("workspace.write",)), ("mail", Access.EXTERNAL, ("post.send",))]
+TOOLS = [
+    ("look", Access.READ, ()),
+    ("put", Access.WRITE, ("workspace.write",)),
+    ("mail", Access.EXTERNAL, ("post.send",)),
+]
 KNOWN = [*(name for name, *_ in TOOLS), *INTRINSIC, "ask_person"]
 
 
@@ -32,7 +36,9 @@ async def test_a_tool_that_exists_elsewhere_but_not_in_the_definition_does_not_r
     runner, model = staged(boss, call("delegate", child="inv", task="look"), "done", others={"inv": script})
     async with asyncio.timeout(5), runner, runner.start() as session:
         await session.run("go")
-    first, second = (results(request)[0] for request in model.requests if request.agent == "inv" and len(request.history) > 1)
+    first, second = (
+        results(request)[0] for request in model.requests if request.agent == "inv" and len(request.history) > 1
+    )
     assert (first.outcome, first.denial.code if first.denial else "") == (Outcome.DENIED, "unknown_tool")
     assert second.outcome is Outcome.OK
     assert ledger.lines == ["read_file path=seed"]
@@ -55,7 +61,9 @@ async def test_a_definitions_own_function_runs_though_another_definition_has_a_t
 async def test_two_definitions_that_look_equal_never_run_each_others_functions() -> None:
     good, evil = Ledger(), Ledger()
     inner = [agent(ledger.tool("q"), name="worker", role=Role.CHILD) for ledger in (good, evil)]
-    mid = [agent(name=name, role=Role.CHILD, children=(child,)) for name, child in zip(("one", "two"), inner, strict=True)]
+    mid = [
+        agent(name=name, role=Role.CHILD, children=(child,)) for name, child in zip(("one", "two"), inner, strict=True)
+    ]
     others = {
         "one": [call("delegate", child="worker", task="x"), "end"],
         "two": [call("delegate", child="worker", task="x"), "end"],
@@ -88,8 +96,8 @@ async def offer_catalog_and_runs(
                 if verdict is PERMIT or isinstance(verdict, NeedsApproval):
                     effective.append(item.tool.name)
             offered.extend(names(request))  # type: ignore[arg-type]
-            return [ToolCall(name, name, ARGUMENTS.get(name, "{}")) for name in [*KNOWN, "ghost"]]
-        ran.extend(r.name for r in results(request) if not (r.denial and r.denial.code != "invalid_arguments"))  # type: ignore[arg-type]
+            return [ToolCall(name, name, ARGUMENTS.get(name, "{}")) for name in [*known, "ghost"]]
+        ran.extend(r.name for r in results(request) if r.denial is None)  # type: ignore[arg-type]
         return "done"
 
     offered: list[str] = []
@@ -105,6 +113,8 @@ ARGUMENTS = {
     "read_output": '{"handle":"x"}',
     "search_output": '{"handle":"x","text":"y"}',
     "ask_person": '{"question":"?"}',
+    "record_finding": '{"subject":"s","message":"m"}',
+    "record_fix": '{"path":"p","diff":"d"}',
 }
 SOME = st.frozensets(st.sampled_from(KNOWN))
 AUTHORITIES = st.frozensets(st.sampled_from(["workspace.write", "workspace.*", "post.send", "workspace.read"]))
@@ -114,7 +124,12 @@ GRANTS = st.builds(Grants, AUTHORITIES, st.sampled_from(Access), budget=st.build
 @pytest.mark.requirement("I3", "I7")
 @given(SOME, SOME, st.booleans(), GRANTS, st.none() | GRANTS, st.sampled_from([Role.BUILDER, Role.CHILD]))
 def test_offered_permitted_and_executable_are_one_set_for_any_policy_and_grants(
-    allowed: frozenset[str], denied: frozenset[str], narrow: bool, grants: Grants, narrowing: Grants | None, role: Role  # noqa: FBT001
+    allowed: frozenset[str],
+    denied: frozenset[str],
+    narrow: bool,  # noqa: FBT001  # Hypothesis gives it
+    grants: Grants,
+    narrowing: Grants | None,
+    role: Role,
 ) -> None:
     ledger = Ledger()
     tools = tuple(ledger.tool(name, access, authorities=needed) for name, access, needed in TOOLS)
@@ -125,7 +140,9 @@ def test_offered_permitted_and_executable_are_one_set_for_any_policy_and_grants(
     assert offered == effective
     assert sorted(ran) == sorted(effective)
     assert set(KNOWN) <= set(known)
-    assert {line.split()[0] for line in ledger.lines} == {name for name in effective if name in dict.fromkeys(n for n, *_ in TOOLS)}
+    assert {line.split()[0] for line in ledger.lines} == {
+        name for name in effective if name in [tool for tool, *_ in TOOLS]
+    }
 
 
 @pytest.mark.requirement("I3")
@@ -137,7 +154,10 @@ async def test_a_turn_policy_shows_in_the_offer_and_leaves_the_catalog_whole() -
         await session.run(Turn("go", Policy.allow("allowed_tool")))
     assert names(model.requests[0]) == ["allowed_tool", *INTRINSIC]
     shown = msgspec.json.decode(results(model.requests[1])[0].text)
-    assert [(entry["name"], entry["verdict"]) for entry in shown] == [("allowed_tool", "permitted"), ("blocked_tool", "denied")]
+    assert [(entry["name"], entry["verdict"]) for entry in shown] == [
+        ("allowed_tool", "permitted"),
+        ("blocked_tool", "denied"),
+    ]
 
 
 @pytest.mark.requirement("I4")
@@ -157,7 +177,9 @@ async def test_a_policy_of_one_turn_is_gone_in_the_next() -> None:
 async def test_a_budget_that_runs_out_in_a_turn_shows_in_the_very_next_offer() -> None:
     ledger = Ledger()
     grants = Grants(OWNER.authorities, OWNER.access, OWNER.roots, Budget(calls=1))
-    runner, model = staged(agent(ledger.tool("look")), call("look"), call("look", n=2), "done", principal=Principal(grants=grants))
+    runner, model = staged(
+        agent(ledger.tool("look")), call("look"), call("look", n=2), "done", principal=Principal(grants=grants)
+    )
     async with asyncio.timeout(5), runner, runner.start() as session:
         result = await session.run("go")
     assert [names(request) for request in model.requests] == [["look", *INTRINSIC], [], []]
@@ -213,21 +235,29 @@ async def test_a_policy_with_blanks_around_a_name_is_refused_before_it_reaches_a
     with pytest.raises(ValueError, match="blank"):
         Policy.deny(" ")
     with pytest.raises(TypeError, match="collection of tool names"):
-        Policy(denied="query")  # type: ignore[arg-type]
+        Policy(denied="query")
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    "asked,found",
     [("look", ["look"]), ('["put","look"]', ["look", "put"]), (["put", "look", "put"], ["look", "put"])],
 )
-async def test_a_spec_is_asked_for_by_name_by_list_or_by_a_list_written_as_text(asked: object, found: list[str]) -> None:
+async def test_a_spec_is_asked_for_by_name_by_list_or_by_a_list_written_as_text(
+    asked: object, found: list[str]
+) -> None:
     shown = await spec_of(asked)
     assert [entry["name"] for entry in msgspec.json.decode(shown)] == found
 
 
 @pytest.mark.parametrize(
-    ("asked", "unknown"),
-    [("[]", "[]"), ("look[0]", "look[0]"), (["look", "ghost"], "ghost"), ("get_prompt", "get_prompt"), ('[" "]', '[" "]')],
+    "asked,unknown",
+    [
+        ("[]", "[]"),
+        ("look[0]", "look[0]"),
+        (["look", "ghost"], "ghost"),
+        ("get_prompt", "get_prompt"),
+        ('[" "]', '[" "]'),
+    ],
 )
 async def test_one_bad_name_fails_the_whole_question_and_lists_what_there_is(asked: object, unknown: str) -> None:
     shown = await spec_of(asked)

@@ -1,4 +1,4 @@
-"""A session: one run at a time, messages that steer, start or queue, one terminal event a turn, nothing left at its end."""
+"""A session: one run at a time, messages steer, start or queue, each turn ends once, nothing is left at the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from actors import Access, ActorStopped, Grants, MailboxFull, StopReason
-from actors.messages import ModelReply, Results, StopReason as Reason, TurnOrigin
+from actors import Access, ActorStopped, Grants, Limits, MailboxFull, StopReason, Usage
+from actors.messages import ModelReply, Results, TurnOrigin
 from orchestrator import (
     Agent,
     Delta,
@@ -29,11 +29,14 @@ from orchestrator.events import Gap
 from orchestrator.journal.records import Entry, TurnAccepted, TurnEnded, TurnRejected
 from orchestrator.runtime import Observability
 from orchestrator.testing import FunctionModel, ManualClock, call
-from tests.core.stage import Gate, Ledger, agent, calls, made, over, paired, results, said, staged, written
+from tests.core.stage import Gate, Ledger, agent, calls, made, over, paired, said, staged, written
 
 if TYPE_CHECKING:
     from actors.ports import ModelRequest
     from orchestrator import Session
+
+
+REASONS = (StopReason.COMPLETED, StopReason.CANCELLED, StopReason.CANCELLED, StopReason.FAILED)
 
 
 def held(*script: Any, **config: Any) -> tuple[Agent, Any, Gate]:
@@ -162,9 +165,11 @@ async def test_each_accepted_turn_ends_with_one_terminal_record_however_it_ends(
         accepted, ended = await written(session, TurnAccepted), await written(session, TurnEnded)
         rejected = await written(session, TurnRejected)
     assert sorted(turn.turn for turn in accepted) == sorted(turn.turn for turn in ended)
-    assert len({turn.turn for turn in [*accepted, *rejected]}) == len(accepted) + len(rejected) == 5
+    assert (
+        len({turn.turn for turn in accepted} | {turn.turn for turn in rejected}) == len(accepted) + len(rejected) == 5
+    )
     reasons = {turn.turn: turn.reason for turn in ended}
-    assert sorted(reasons.values()) == sorted([Reason.COMPLETED, Reason.CANCELLED, Reason.CANCELLED, Reason.FAILED])
+    assert sorted(reasons.values()) == sorted([*REASONS])
 
 
 async def test_a_caller_that_gives_up_stops_its_turn_and_the_session_goes_on() -> None:
@@ -259,7 +264,7 @@ async def test_what_does_not_yield_at_close_is_named_as_abandoned() -> None:
             await gate.entered.wait()
         result = await run
         gate.leave.set()
-        left = asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+        left = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.wait(left)
     assert result.diagnostics[-1].startswith("abandoned: ")
 
@@ -302,8 +307,6 @@ async def _resumed(runner: Agent, session: Session) -> object:
 
 
 async def test_a_turn_ends_after_its_seconds_whatever_it_waits_for() -> None:
-    from actors import Limits
-
     clock = ManualClock()
     runner, _, gate = held("never", observability=Observability(clock))
     async with asyncio.timeout(5), runner, runner.start() as session:
@@ -318,8 +321,6 @@ async def test_a_turn_ends_after_its_seconds_whatever_it_waits_for() -> None:
 
 
 async def test_a_result_says_what_failed_what_was_spent_and_which_definition_ran() -> None:
-    from actors import Usage
-
     ledger = Ledger()
     definition = agent(ledger.tool("look"), ledger.tool("put", Access.WRITE))
     reply = ModelReply("", calls(call("look"), call("put")).calls, usage=Usage(10, 2, 5, 1, money=0.25))
@@ -329,7 +330,6 @@ async def test_a_result_says_what_failed_what_was_spent_and_which_definition_ran
     assert result.usage == Usage(30, 2, 10, 2, 2, 0.5)
     assert (result.fingerprint, len(result.failures)) == (definition.fingerprint, 1)
     assert result.failures[0].startswith("put: put is not available to boss in this turn")
-    assert results
 
 
 def test_a_stop_knows_two_scopes() -> None:

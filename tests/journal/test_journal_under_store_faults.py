@@ -44,7 +44,7 @@ class FullLog(MemoryLog):
         """What was stored."""
         return len(self.shelf.records)
 
-    async def sync(self, seq: int | None = None) -> None:
+    async def sync(self, seq: int | None = None) -> None:  # noqa: ARG002  # the port's signature
         """Raise once a record was not stored."""
         if self.failed:
             raise StoreFull("the double")
@@ -85,7 +85,10 @@ def workload(ledger: list[str]) -> tuple[Any, FunctionModel]:
     children = [call("delegate", child="worker", task=str(n), background=n == 2) for n in (1, 2)]
     batch = [call("look", n=1), call("look", n=2)]
     return boss, FunctionModel(
-        {"boss": script(batch, call("write", line="x"), children, "done"), "worker": script(call("look", n=3), "did it")}
+        {
+            "boss": script(batch, call("write", line="x"), children, "done"),
+            "worker": script(call("look", n=3), "did it"),
+        }
     )
 
 
@@ -114,12 +117,13 @@ async def size() -> int:
 
 @pytest.mark.requirement("I11", "I9")
 @pytest.mark.parametrize("at_append", [True, False])
-async def test_a_store_that_is_full_at_any_record_makes_run_raise_and_leaves_nothing(at_append: bool) -> None:
+async def test_a_store_that_is_full_at_any_record_makes_run_raise_and_leaves_nothing(*, at_append: bool) -> None:
     async with asyncio.timeout(30):
         found = {}
         before = others()
         for room in range(1, await size() - 1):
-            store, ledger = FullStore(room, at_append=at_append), []
+            store = FullStore(room, at_append=at_append)
+            ledger: list[str] = []
             try:
                 async with asyncio.timeout(2):
                     came = await played(store, ledger)

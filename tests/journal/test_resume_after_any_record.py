@@ -16,7 +16,7 @@ from orchestrator.journal.memory import MemoryStore
 from orchestrator.journal.records import CallIntended, TurnAccepted, decode
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.turn import Turn
-from tests.supervision.scene import agent, cut, faults, plays, scene, script
+from tests.supervision.scene import agent, cut, faults, heard, plays, scene, script
 from tests.supervision.test_stopping import Blocked, background
 
 if TYPE_CHECKING:
@@ -37,9 +37,14 @@ def writer(ledger: list[str]) -> Tool:
     return write
 
 
+def task(request: ModelRequest) -> str:
+    """What the actor was started with."""
+    return heard(request)[0]
+
+
 def by_task(request: ModelRequest) -> Any:
     """A worker that writes its task and answers with it."""
-    return script(call("write", line=request.history[0].text), f"did {request.history[0].text}")(request)  # type: ignore[union-attr]
+    return script(call("write", line=task(request)), f"did {task(request)}")(request)
 
 
 def foreground(ledger: list[str]) -> tuple[AgentDefinition, FunctionModel]:
@@ -58,8 +63,8 @@ def behind(ledger: list[str]) -> tuple[AgentDefinition, FunctionModel]:
         {
             "boss": script(delegated("a", "b"), call("collect_child", child="worker-0002"), "turn over"),
             "worker": lambda request: script(
-                call("write", line=request.history[0].text),
-                call("delegate", child="leaf", task=f"{request.history[0].text} leaf", background=True),
+                call("write", line=task(request)),
+                call("delegate", child="leaf", task=f"{task(request)} leaf", background=True),
             )(request),
             "leaf": by_task,
         }
@@ -91,7 +96,9 @@ async def whole(definition: AgentDefinition, model: FunctionModel) -> tuple[Memo
 async def resumed(build: Any, store: MemoryStore, handle: Any, length: int) -> list[str]:
     """Resume from the first *length* records; return what is wrong at the end."""
     records = [decode(data) for data in store.shelves[handle.session].records[:length]]
-    before = [f"{e.record.arguments}" for e in records if isinstance(e.record, CallIntended) and e.record.tool == "write"]
+    before = [
+        f"{e.record.arguments}" for e in records if isinstance(e.record, CallIntended) and e.record.tool == "write"
+    ]
     ledger: list[str] = []
     definition, model = build(ledger)
     left = cut(store, handle.session, length)
@@ -100,8 +107,9 @@ async def resumed(build: Any, store: MemoryStore, handle: Any, length: int) -> l
             if it.supervisor.journal.state.actors["boss"].waiting:
                 await it.session.run()
             await it.quiet()
-            await it.session.run(Turn("anything left?"))
-            await it.quiet()
+            for _ in range(3):  # what came of notices waits for the next turn, at each level
+                await it.session.run(Turn("anything left?"))
+                await it.quiet()
             wrong = faults(await it.entries())
             children = {path for path in it.supervisor.members if path != "boss"}
             wrong += [f"left alive: {sorted(children)}"] if children else []
@@ -146,7 +154,7 @@ class Hanging:
 async def crash_in_request(store: MemoryStore, handle: Any) -> MemoryStore:
     """Resume, get as far as a model request, and crash there: what is in the store then."""
     hanging = Hanging()
-    async with scene(agent("boss"), plays(boss=hanging), store=store, handle=handle) as it:
+    async with scene(agent("boss"), plays(boss=hanging), store=store, handle=handle):
         await hanging.entered.wait()
         length = await reached(store, handle)
     return cut(store, handle.session, length)
@@ -166,7 +174,9 @@ async def begun() -> tuple[MemoryStore, Any]:
 async def test_a_crash_in_a_model_request_asks_again_and_a_second_one_at_the_same_place_fails_the_turn() -> None:
     async with asyncio.timeout(5):
         store, handle = await begun()
-        async with scene(agent("boss"), plays(boss=["done"]), store=cut(store, handle.session, 99), handle=handle) as it:
+        async with scene(
+            agent("boss"), plays(boss=["done"]), store=cut(store, handle.session, 99), handle=handle
+        ) as it:
             assert (await it.session.run()).output == "done"
         store = await crash_in_request(store, handle)
         async with scene(agent("boss"), plays(boss=["done"]), store=store, handle=handle) as it:
@@ -238,7 +248,9 @@ async def test_a_background_child_resumes_as_running_with_its_id_and_turn_under_
     store, worker = MemoryStore(), Blocked()
     boss = agent("boss", children=[agent("worker")])
     async with asyncio.timeout(5):
-        async with scene(boss, FunctionModel({"boss": script(background("worker")), "worker": worker}), store=store) as it:
+        async with scene(
+            boss, FunctionModel({"boss": script(background("worker")), "worker": worker}), store=store
+        ) as it:
             await it.session.run("go")
             await worker.entered.wait()
             length, handle = len(await it.entries()), it.session.snapshot()
@@ -248,6 +260,8 @@ async def test_a_background_child_resumes_as_running_with_its_id_and_turn_under_
         async with scene(boss, model, store=left, handle=handle) as again:
             await again.quiet()
             assert list(again.supervisor.journal.state.actors) == ["boss", "boss/worker-0002"]
-            accepted = [e.record.turn for e in await again.entries() if isinstance(e.record, TurnAccepted) and e.actor != "boss"]
+            accepted = [
+                e.record.turn for e in await again.entries() if isinstance(e.record, TurnAccepted) and e.actor != "boss"
+            ]
             assert accepted == [task]
             assert faults(await again.entries()) == []

@@ -46,6 +46,15 @@ class Scene:
         """The records of one kind so far, in order."""
         return [entry.record for entry in await self.entries() if isinstance(entry.record, kind)]
 
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return once *holds* says yes; it is asked now and after each record."""
+        events = self.session.events()
+        if not holds():
+            async for _ in events:
+                if holds():
+                    break
+        await events.aclose()  # type: ignore[attr-defined]  # the stream is a generator
+
     async def quiet(self) -> None:
         """Return when no actor is active."""
         while self.supervisor._tasks:

@@ -34,7 +34,7 @@ def others() -> set[str]:
 async def test_closing_in_mid_turn_leaves_no_task_and_answers_the_caller_as_suspended() -> None:
     inner = Blocked()
     boss = agent("boss", children=[agent("worker", children=[agent("leaf")])])
-    deep = {
+    deep: dict[str, Any] = {
         "boss": script(background("worker")),
         "worker": script(call("delegate", child="leaf", task="x")),
         "leaf": inner,

@@ -51,15 +51,15 @@ async def test_a_message_to_an_idle_child_opens_no_turn_wider_than_the_turn_that
         return call("write", text="too far") if heard(request)[-1] == "write!" and len(request.history) == 5 else "ok"
 
     message = call("message_child", child="middle-0002", text="write!")
-    model = FunctionModel({"boss": script(background("middle"), "started", message), "middle": middle_play, "leaf": leaf})
+    model = FunctionModel(
+        {"boss": script(background("middle"), "started", message), "middle": middle_play, "leaf": leaf}
+    )
     async with asyncio.timeout(5), scene(boss, model) as it:
         await it.session.run("go")
         await leaf.entered.wait()
-        while it.supervisor.journal.state.actors["boss/middle-0002"].waiting:
-            await asyncio.sleep(0)
+        await it.until(lambda: not it.supervisor.journal.state.actors["boss/middle-0002"].waiting)
         await it.session.run(Turn("only look", grants=READ_ONLY))
-        while it.supervisor.journal.state.actors["boss/middle-0002"].waiting:
-            await asyncio.sleep(0)
+        await it.until(lambda: not it.supervisor.journal.state.actors["boss/middle-0002"].waiting)
         assert "write!" in heard_by(it, "boss/middle-0002")
         assert done == []
 
@@ -77,7 +77,11 @@ async def test_a_turn_born_of_a_notice_keeps_the_narrowing_of_the_turn_that_star
 
     def boss_play(request: ModelRequest) -> Any:
         notice = heard(request)[-1].startswith("Notice")
-        return call("write", text="late") if notice and len(request.history) == 5 else script(background("worker"))(request)
+        return (
+            call("write", text="late")
+            if notice and len(request.history) == 5
+            else script(background("worker"))(request)
+        )
 
     async with asyncio.timeout(5), scene(boss, FunctionModel({"boss": boss_play, "worker": worker})) as it:
         await it.session.run(Turn("only look", grants=READ_ONLY))
@@ -88,7 +92,9 @@ async def test_a_turn_born_of_a_notice_keeps_the_narrowing_of_the_turn_that_star
 
 
 trees = st.recursive(
-    st.just(()), lambda inner: st.lists(st.tuples(st.booleans(), inner), min_size=1, max_size=2).map(tuple), max_leaves=5
+    st.just(()),
+    lambda inner: st.lists(st.tuples(st.booleans(), inner), min_size=1, max_size=2).map(tuple),
+    max_leaves=5,
 )
 
 

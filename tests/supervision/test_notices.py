@@ -40,7 +40,9 @@ def told(texts: list[str]) -> Counter[str]:
 
 @pytest.mark.requirement("B48", "I10")
 @pytest.mark.parametrize("steer", [False, True])
-async def test_twenty_children_that_end_while_their_parent_is_inside_a_tool_are_each_told_of_once(steer: bool) -> None:
+async def test_twenty_children_that_end_while_their_parent_is_inside_a_tool_are_each_told_of_once(
+    *, steer: bool
+) -> None:
     inside, leave = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -64,8 +66,7 @@ async def test_twenty_children_that_end_while_their_parent_is_inside_a_tool_are_
     async with asyncio.timeout(5), scene(boss, FunctionModel({"boss": boss_play, "worker": worker}), limits=MANY) as it:
         running = asyncio.create_task(it.session.run("go"))
         await inside.wait()
-        while len(await it.records(OutcomeRecorded)) < 20:
-            await asyncio.sleep(0)
+        await it.until(lambda: len(it.supervisor.journal.state.outcomes) == 20)
         assert not running.done()
         leave.set()
         await running
@@ -81,7 +82,8 @@ async def test_twenty_children_that_end_while_their_parent_is_inside_a_tool_are_
 
 @pytest.mark.requirement("B48")
 async def test_a_child_that_was_open_when_the_session_closed_is_told_of_once_after_the_resume() -> None:
-    store, worker, last = MemoryStore(), Blocked(), []
+    store, worker = MemoryStore(), Blocked()
+    last: list[str] = []
     boss = agent("boss", children=[agent("worker")])
 
     def boss_play(request: ModelRequest) -> Any:
@@ -134,8 +136,7 @@ async def test_a_notice_whose_first_delivery_is_refused_comes_later_and_harms_no
         await asyncio.gather(entered.wait(), leaf.entered.wait())
         await it.session.send("fills the mailbox")
         gate.set()
-        while not await it.records(OutcomeRecorded):
-            await asyncio.sleep(0)
+        await it.until(lambda: bool(it.supervisor.journal.state.outcomes))
         leaf.go_on.set()
         leave.set()
         await running
@@ -152,7 +153,8 @@ async def test_notices_of_a_tree_go_to_the_owner_of_the_work_and_never_to_anothe
     store = MemoryStore()
     async with asyncio.timeout(60):
         for _ in range(50):
-            start, got = asyncio.Event(), {}
+            start = asyncio.Event()
+            got: dict[str, list[str]] = {}
 
             def watched(name: str, *answers: Any, got: dict[str, list[str]] = got) -> Any:
                 def play(request: ModelRequest) -> Any:
@@ -174,7 +176,10 @@ async def test_notices_of_a_tree_go_to_the_owner_of_the_work_and_never_to_anothe
                 }
             )
             stranger = agent("stranger")
-            async with scene(stranger, plays(stranger=["ok"]), store=store) as other, scene(boss, model, store=store) as it:
+            async with (
+                scene(stranger, plays(stranger=["ok"]), store=store) as other,
+                scene(boss, model, store=store) as it,
+            ):
                 await it.session.run("go")
                 start.set()
                 await it.quiet()
@@ -204,7 +209,8 @@ async def test_an_outcome_whose_owner_does_not_wake_for_it_becomes_a_dead_letter
 
 @pytest.mark.requirement("I10")
 async def test_an_explicit_stop_of_one_child_is_cancelled_and_silent() -> None:
-    worker, texts = Blocked(), []
+    worker = Blocked()
+    texts: list[str] = []
 
     def boss_play(request: ModelRequest) -> Any:
         texts[:] = heard(request)
@@ -234,7 +240,11 @@ async def test_a_childs_id_is_its_address_and_its_number_in_the_session() -> Non
     async with asyncio.timeout(5), scene(boss, plays(boss=[background(*["Research APIs"] * 3)])) as it:
         await it.session.run("go")
         await it.quiet()
-        assert [path.rpartition("-")[2] for path in it.supervisor.journal.state.children["boss"]] == ["0002", "0003", "0004"]
+        assert [path.rpartition("-")[2] for path in it.supervisor.journal.state.children["boss"]] == [
+            "0002",
+            "0003",
+            "0004",
+        ]
 
 
 @pytest.mark.requirement("I10")
@@ -243,9 +253,9 @@ async def test_an_outcome_that_was_collected_is_not_told_of_again() -> None:
 
     def boss_play(request: ModelRequest) -> Any:
         texts[:] = heard(request)
-        return script(background("worker"), call("collect_child", child="worker-0002"), lambda r: r.history[-1].results[0].text)(
-            request
-        )
+        return script(
+            background("worker"), call("collect_child", child="worker-0002"), lambda r: r.history[-1].results[0].text
+        )(request)
 
     boss = agent("boss", children=[agent("worker")])
     async with asyncio.timeout(5), scene(boss, plays(boss=boss_play, worker=["the result"])) as it:
@@ -286,7 +296,9 @@ async def test_notices_that_came_of_notices_wait_and_wake_nobody() -> None:
         await leaf.entered.wait()
         leaf.go_on.set()
         await it.quiet()
-        notices = [e for e in await it.entries() if isinstance(e.record, TurnAccepted) and e.record.origin is TurnOrigin.NOTICE]
+        notices = [
+            e for e in await it.entries() if isinstance(e.record, TurnAccepted) and e.record.origin is TurnOrigin.NOTICE
+        ]
         assert [entry.actor for entry in notices] == ["boss", "boss/middle-0002"]
         await it.session.run("next")
         assert faults(await it.entries()) == []

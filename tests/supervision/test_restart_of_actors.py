@@ -12,7 +12,7 @@ from actors.messages import Outcome, StopReason, ToolCall
 from actors.tools import tool
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.memory import MemoryStore
-from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, TurnEnded
+from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, TurnAccepted, TurnEnded
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.runtime import SessionLimits
 from orchestrator.testing import ManualClock
@@ -310,7 +310,7 @@ async def test_a_cancellation_that_nobody_asked_for_fails_the_child_and_reaches_
         await asyncio.Event().wait()
         return "never"
 
-    async def play(request: ModelRequest) -> Any:
+    async def play(_: ModelRequest) -> Any:
         if where == "tool":
             return call("stray")
         assert stray.run is not None
@@ -322,9 +322,9 @@ async def test_a_cancellation_that_nobody_asked_for_fails_the_child_and_reaches_
         await it.session.run("go")
         async with asyncio.timeout(2):
             await it.quiet()
-        notices = [entry for entry in await it.entries() if getattr(entry.record, "notices", ())]
+        notices = [record for record in await it.records(TurnAccepted) if record.notices]
         assert len(notices) == 1
-        assert "failed" in notices[0].record.text
+        assert "failed" in notices[0].text
         assert faults(await it.entries()) == []
 
 
