@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from actors.definition import AgentDefinition, MCPSource, Skill, ToolSet
-from actors.errors import ActorError, ActorStopped, DefinitionError, MailboxFull, ToolFault
+from actors.errors import ActorStopped, DefinitionError, MailboxFull, ToolFault
 from actors.grants import Access, Budget, Grants
 from actors.messages import Denial, Limits, ModelReply, StopReason, ToolCall, ToolResult, Usage
 from actors.ports import Model, ModelError, ModelRequest
@@ -12,7 +12,6 @@ from actors.tools import Tool, ToolContext, tool
 
 __all__ = [
     "Access",
-    "ActorError",
     "ActorStopped",
     "AgentDefinition",
     "Budget",

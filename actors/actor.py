@@ -16,6 +16,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 from actors.loop import IDLE, LoopState, Phase, advance, unanswered
 from actors.messages import (
     AskModel,
@@ -26,10 +28,12 @@ from actors.messages import (
     Note,
     RunCalls,
     Steered,
+    ToolCall,
     TurnOpened,
     TurnStopped,
 )
-from actors.ports import ModelError, ModelRequest
+from actors.ports import ModelError, ModelRequest, Offer
+from actors.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
 
     from actors.definition import AgentDefinition
     from actors.mailbox import Mailbox
-    from actors.messages import Effect, Fact, Note, ToolCall
-    from actors.ports import Model, Offer, Toolbox
+    from actors.messages import Effect, Fact, ModelReply, Note
+    from actors.ports import Model, Toolbox
 
 __all__ = ["Actor", "Owner"]
 
@@ -226,6 +230,8 @@ class Actor:
         turn, state = self.state.turn, self.state
         assert self.toolbox is not None
         offer = self.toolbox.manifest()
+        if final:
+            offer = Offer(offer.fingerprint, (), ())
         self.owner.offered(self, offer)
         request = ModelRequest(
             self.definition.name,
@@ -233,12 +239,12 @@ class Actor:
             turn,
             self.instructions,
             state.history,
-            () if final else offer.tools,
+            offer.tools,
         )
         try:
-            return ModelReplied(turn, await self.model.reply(request, self._delta))
+            return ModelReplied(turn, clean_reply(await self.model.reply(request, self._delta)))
         except ModelError as error:
-            return ModelFailed(turn, str(error))
+            return ModelFailed(turn, clean(str(error)))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -278,3 +284,18 @@ class Actor:
             self.owner.recorded(self, fact)
         self.state = state
         return effects
+
+
+def clean_reply(reply: ModelReply) -> ModelReply:
+    """Return *reply* with every text in it valid UTF-8, and an empty id where a model gave none at all."""
+    calls = tuple(map(_clean_call, reply.calls))
+    if reply.text.isascii() and reply.reasoning.isascii() and calls == reply.calls:
+        return reply
+    return replace(reply, text=clean(reply.text), reasoning=clean(reply.reasoning), calls=calls)
+
+
+def _clean_call(call: ToolCall) -> ToolCall:
+    known = call.id or ""
+    if known is call.id and known.isascii() and call.name.isascii() and call.arguments.isascii():
+        return call
+    return ToolCall(clean(known), clean(call.name), clean(call.arguments))

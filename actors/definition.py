@@ -46,7 +46,7 @@ def address(name: str) -> str:
 
 def name_faults(name: str, kind: str) -> Iterator[str]:
     """Yield what is wrong with a display *name*."""
-    if not name.strip():
+    if not name.strip("\u200c\u200d").strip():
         yield f"{kind} name is blank"
     elif name != name.strip():
         yield f"{kind} name {name!r} has blanks around it"
@@ -203,7 +203,7 @@ def _repeated(names: Iterable[str]) -> Iterator[str]:
 
 
 def _skill_faults(definition: AgentDefinition) -> Iterator[str]:
-    known = {tool.name for tool in definition.tools.direct} | INTRINSICS.keys()
+    known = {tool.name for tool in definition.tools.direct} | set(_intrinsic(definition))
     sources = tuple(f"{source.name}__" for source in definition.tools.mcp)
     bare = any(source.prefix == "" for source in definition.tools.mcp)
     for skill in definition.skills:
@@ -256,3 +256,7 @@ def _child_faults(definition: AgentDefinition) -> Iterator[str]:
             yield f"child {child.name!r} is a {child.role.value}; a {definition.role.value} may start {roles}"
     for name in _repeated(child.name for child in definition.children):
         yield f"duplicate child name {name!r}"
+    for place in set(_repeated(child.address for child in definition.children)):
+        names = sorted({child.name for child in definition.children if child.address == place})
+        if len(names) > 1:
+            yield f"the children {names[0]!r} and {names[1]!r} share the address {place!r}; rename one"

@@ -124,7 +124,7 @@ def covers(held: frozenset[str], needed: str) -> bool:
     """Tell whether *held* includes the authority *needed* (itself, or a namespace above it)."""
     if needed in held:
         return True
-    stem = needed.removesuffix(".*")
+    stem = needed.removesuffix(".*") if needed.endswith(".*") else needed.rpartition(".")[0]
     while stem:
         if f"{stem}.*" in held and f"{stem}.*" != needed:
             return True

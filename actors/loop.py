@@ -48,6 +48,7 @@ from actors.messages import (
     TurnStopped,
     Usage,
 )
+from actors.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,9 +57,11 @@ if TYPE_CHECKING:
 
 __all__ = ["IDLE", "LoopState", "Phase", "advance", "failures", "unanswered"]
 
+MAX_NAME = 128
 REMEMBERED_PAIRS = 16
 COMPARED_CHARACTERS = 500
 TRUNCATED = "The output limit cut this reply, so the call was not run. Send less in one reply."
+CUT_ANSWER = "the output limit cut the answer"
 OVER_CALLS = "The turn's limit of tool calls is reached, so the call was not run. Answer with what you have."
 NO_TOOLS = "No tools are left in this turn, so the call was not run."
 REPEATED = (
@@ -125,7 +128,7 @@ def unanswered(state: LoopState) -> tuple[ToolCall, ...]:
 def failures(state: LoopState) -> tuple[str, ...]:
     """Return a sentence for each call of the last turn that was denied or failed, in order."""
     return tuple(
-        f"{result.name}: {result.denial.text if result.denial else result.text}"
+        f"{clip(result.name, MAX_NAME)}: {result.denial.text if result.denial else result.text}"
         for item in state.history[state.began :]
         if isinstance(item, Results)
         for result in item.results
@@ -164,11 +167,11 @@ def _replied(state: LoopState, fact: ModelReplied) -> Step:
         answered=0,
         ids=ids,
     )
+    if state.final or spent is not None:
+        return _end(_closed(_refuse(state, calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
     if reply.stop is ReplyStop.LENGTH:
         state, effects = _after_results(_refuse(state, calls, TRUNCATED))
         return state, (Note("output_truncated", f"{len(calls)} calls not run"), *effects)
-    if state.final or spent is not None:
-        return _end(_closed(_refuse(state, calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
     return _start(state)
 
 
@@ -187,12 +190,13 @@ def _answered(state: LoopState, reply: ModelReply) -> Step:
     """The model gave a text and no calls."""
     if state.final:
         return _end(state, StopReason.MAX_STEPS, reply.text)
-    if reply.stop is ReplyStop.LENGTH:
-        state, effects = _end(state, StopReason.COMPLETED, reply.text, "the output limit cut the answer")
-        return state, (Note("output_truncated", "the answer"), *effects)
+    cut = reply.stop is ReplyStop.LENGTH
     if state.steered:
-        return _ask(state)
-    return _end(state, StopReason.COMPLETED, reply.text)
+        spent = _spent(state.limits, state.usage)
+        state, effects = _ask(state) if spent is None else _end(state, spent, reply.text)
+    else:
+        state, effects = _end(state, StopReason.COMPLETED, reply.text, CUT_ANSWER if cut else "")
+    return state, (Note("output_truncated", "the answer"), *effects) if cut else effects
 
 
 def _failed(state: LoopState, fact: ModelFailed) -> Step:

@@ -37,7 +37,7 @@ def schema_faults(text: str, named: set[str], *, label: str = "input_schema") ->
     except RecursionError:
         yield f"{label} is nested more than {MAX_SCHEMA_DEPTH} deep"
         return
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
         yield f"{label} is not JSON: {error}"
         return
     if not isinstance(schema, dict):

@@ -216,9 +216,11 @@ def _from_function(function: Callable[..., Awaitable[Any]], access: Access, decl
         raise DefinitionError(f"tool {name!r}", tuple(faults))
     summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
     description = fields.pop("description", summary)
-    return Tool(
-        name, description, struct_schema(struct), access=access, run=_runner(function, struct, context), **fields
-    )
+    try:
+        schema = struct_schema(struct)
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(f"tool {name!r}", (f"a parameter's type has no JSON form: {error}",)) from error
+    return Tool(name, description, schema, access=access, run=_runner(function, struct, context), **fields)
 
 
 def _arguments(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from actors.text import clean
 from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, SessionClosed
@@ -161,14 +162,12 @@ class SessionStart:
         config, definition = self._config, self._definition
         about, principal = config.observability, config.principal
         session = f"s{os.urandom(6).hex()}"
-        title = about.title or definition.name
-        log = await self._store.create(session, title=title, labels=dict(about.labels))
+        labels = tuple((clean(key), clean(value)) for key, value in about.labels)
+        log = await self._store.create(session, title=clean(about.title or definition.name), labels=dict(labels))
         journal = Journal(self._store, log, SessionState(), about.clock, events)
         journal.append(
             "",
-            SessionOpened(
-                session, definition.name, definition.fingerprint, principal.name, principal.tenant, about.labels
-            ),
+            SessionOpened(session, definition.name, definition.fingerprint, principal.name, principal.tenant, labels),
         )
         return journal
 

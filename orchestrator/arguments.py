@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors.schema import digest
+from actors.text import clip
 from orchestrator.facts import ArgumentFault
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ def _no_constant(name: str) -> Any:
 
 def _schema_fault(error: Any) -> ArgumentFault:
     place = "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-    kind = error.kind
+    place, kind = clip(place, MAX_ECHO), error.kind
     name = kind.name
     if name == "required":
-        return ArgumentFault(place, f"the property {kind.property!r}", "none")
+        return ArgumentFault(place, f"the property {clip(kind.property, MAX_ECHO)!r}", "none")
     if name == "type":
         return ArgumentFault(place, f"type {' or '.join(kind.types)}", _echo(error.instance))
     if name in ("additionalProperties", "unevaluatedProperties"):

@@ -20,6 +20,7 @@ from actors.grants import Access
 from actors.intrinsics import INTRINSIC
 from actors.messages import CallFinished, Denial, Outcome, ToolResult, Usage
 from actors.ports import Offer
+from actors.text import clean, clip
 from actors.tools import Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.context import CallContext, Delivered, SessionRecord
@@ -27,11 +28,11 @@ from orchestrator.denials import deny
 from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, Spent, Target
 from orchestrator.facts import Capability as Right
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
-from orchestrator.outputs import as_text, clean, preview
+from orchestrator.outputs import as_text, preview
 from orchestrator.policy import decide
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from actors.messages import ToolCall
     from actors.tools import Tool
@@ -175,7 +176,7 @@ class Bridge:
         return self._crowded(member) if name == "delegate" else None
 
     def _targets(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
-        paths = [arguments[name] for name in sorted(tool.targets) if isinstance(arguments.get(name), str)]
+        paths = [path for name in sorted(tool.targets) for path in _strings(arguments.get(name))]
         if self._workspace is None:
             return ()
         found = (self._workspace.target(path, write=tool.access is not Access.READ) for path in paths)
@@ -254,15 +255,18 @@ class Bridge:
             else:
                 result = self._bounded(capability, call, tool, as_text(tool.name, value))
         except ToolFault as fault:
-            result = ToolResult(call.id, call.name, clean(str(fault))[:MAX_FAULT], Outcome.ERROR)
+            result = ToolResult(call.id, call.name, clip(str(fault), MAX_FAULT), Outcome.ERROR)
         except asyncio.CancelledError:
             if not late and not capability.stopping and task.cancelling() > before:
                 raise
-            result = _cut_off(call, tool, task, late=bool(late), stopping=capability.stopping)
-        except Exception as error:  # noqa: BLE001  # whatever the tool's code raises is its answer
-            text = clean(f"{type(error).__name__}: {error}")[:MAX_FAULT]
-            result = ToolResult(call.id, call.name, text, Outcome.ERROR)
+            result = _cut_off(call, tool, late=bool(late), stopping=capability.stopping)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever the tool's code raises is its answer
+            result = ToolResult(call.id, call.name, clip(f"{type(error).__name__}: {error}", MAX_FAULT), Outcome.ERROR)
         finally:
+            if late:
+                task.uncancel()
             capability.running.pop(call.id, None)
             if key:
                 self._deadlines.remove(key)
@@ -289,6 +293,19 @@ class Bridge:
         return result
 
 
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in a JSON value, however deep it stands."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, list):
+            stack.extend(node)
+        elif isinstance(node, dict):
+            stack.extend(node.values())
+
+
 def _time_out(task: asyncio.Task[object], late: list[float]) -> None:
     late.append(1.0)
     task.cancel()
@@ -304,10 +321,9 @@ def _refused(call: ToolCall, verdict: object, actor: str) -> ToolResult:
     return ToolResult(call.id, call.name, verdict.text, Outcome.DENIED, verdict)
 
 
-def _cut_off(call: ToolCall, tool: Tool, task: asyncio.Task[object], *, late: bool, stopping: bool) -> ToolResult:
+def _cut_off(call: ToolCall, tool: Tool, *, late: bool, stopping: bool) -> ToolResult:
     """Return the result of a call whose code ended by cancellation: of its time limit, of a stop, or of its own."""
     if late:
-        task.uncancel()
         return _interrupted(call, tool, f"did not end within its {tool.timeout_s:g} s", Outcome.ERROR)
     if stopping:
         return _interrupted(call, tool, "was stopped", Outcome.CANCELLED)

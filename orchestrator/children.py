@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from actors.grants import attenuate
+from actors.grants import at_most, attenuate
 from actors.messages import StopReason, TurnOrigin
 from orchestrator.context import Delivered
 from orchestrator.focus import join
@@ -160,9 +160,14 @@ class Children:
         child = self._supervisor.members.get(path)
         if child is None:
             return Delivered(f"{arguments['child']} has ended and takes no messages.", failed=True)
-        if child.actor.steer(arguments["text"]):
+        state, narrowing = self._supervisor.journal.state.actors[path], capability.narrowing
+        policy, grants = state.last_terms
+        terms = state.waiting[0].grants if state.waiting else None
+        no_wider = narrowing is None or (terms is not None and at_most(terms, narrowing))
+        if no_wider and child.actor.steer(arguments["text"]):
             return f"{child.id} takes the message up after its current step."
-        policy, grants = self._supervisor.journal.state.actors[path].last_terms
+        if narrowing is not None:
+            grants = narrowing if grants is None else attenuate(grants, narrowing)
         self._supervisor.accept(child, self._turn(arguments["text"], TurnOrigin.SEND, policy, grants))
         return f"{child.id} starts a turn with the message."
 

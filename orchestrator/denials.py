@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from actors.messages import Denial, Retry
+from actors.text import clip
 
-__all__ = ["CODES", "deny"]
+__all__ = ["CODES", "MAX_NAME", "deny"]
+
+MAX_NAME = 128
 
 CODES: dict[str, tuple[int, str, Retry]] = {
     "capability_revoked": (1, "Nothing in this turn; a new turn has a new capability.", Retry.NEVER),
@@ -36,4 +39,4 @@ CODES: dict[str, tuple[int, str, Retry]] = {
 def deny(code: str, tool: str, actor: str, message: str, remedy: str = "") -> Denial:
     """Make the denial *code*; the remedy is the code's own unless one is given."""
     gate, usual, retryable = CODES[code]
-    return Denial(code, tool, actor, gate, message, remedy or usual, retryable)
+    return Denial(code, clip(tool, MAX_NAME), actor, gate, message, remedy or usual, retryable)

@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["as_text", "clean", "preview"]
+from actors.text import clean
+
+__all__ = ["as_text", "preview"]
 
 ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -26,17 +28,6 @@ def as_text(tool: str, value: Any) -> str:
         except UnicodeEncodeError:
             text = clean(repr(value))
     return text or f"Tool {tool!r} executed successfully but returned no output."
-
-
-def clean(text: str) -> str:
-    """Return *text* with half surrogate pairs replaced, so that it is valid UTF-8."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def preview(text: str, limit: int, handle: str) -> str:

@@ -15,8 +15,9 @@ import difflib
 from typing import TYPE_CHECKING
 
 from actors.grants import Access, covers, root_covers
+from actors.text import clip
 from actors.tools import Approval
-from orchestrator.denials import deny
+from orchestrator.denials import MAX_NAME, deny
 from orchestrator.facts import PERMIT, Attempt, Capability, Consent, Facts, Identity, NeedsApproval, Source
 from orchestrator.focus import OPEN
 
@@ -31,7 +32,9 @@ def capability(attempt: Attempt, facts: Facts) -> Denial | None:
     """1: the right to call is known, of this incarnation, unexpired, not revoked."""
     if facts.capability is Capability.LIVE:
         return None
-    message = f"{attempt.name} was not run: the right of {facts.actor} to call is {facts.capability.value}."
+    message = (
+        f"{clip(attempt.name, MAX_NAME)} was not run: the right of {facts.actor} to call is {facts.capability.value}."
+    )
     return deny("capability_revoked", attempt.name, facts.actor, message)
 
 
@@ -39,8 +42,8 @@ def registered(attempt: Attempt, facts: Facts) -> Denial | None:
     """2: the name is registered in this actor's definition."""
     if facts.tool is not None:
         return None
-    close = difflib.get_close_matches(attempt.name, facts.names, n=3, cutoff=0.5)
-    message = f"{facts.actor} has no tool {attempt.name!r}."
+    close = difflib.get_close_matches(attempt.name[:MAX_NAME], facts.names, n=3, cutoff=0.5)
+    message = f"{facts.actor} has no tool {clip(attempt.name, MAX_NAME)!r}."
     remedy = f"Close names you have: {', '.join(close)}." if close else f"You have: {', '.join(facts.names[:40])}."
     return deny("unknown_tool", attempt.name, facts.actor, message, remedy)
 

@@ -65,6 +65,8 @@ class Registry:
         known = self._resolved.get(definition.fingerprint)
         if known is None:
             known = self._resolved[definition.fingerprint] = _resolve(definition)
+        elif known.definition is not definition:
+            _check_same(known.definition, definition)
         return known
 
     def get(self, fingerprint: str) -> Resolved | None:
@@ -74,6 +76,17 @@ class Registry:
     def __iter__(self) -> Iterator[Resolved]:
         """Every resolved definition."""
         return iter(self._resolved.values())
+
+
+def _check_same(known: AgentDefinition, other: AgentDefinition) -> None:
+    """Raise `ResolutionFailed` when two equal definitions would do different things: their functions differ."""
+    faults = tuple(
+        f"tool {mine.name!r}: two definitions declare it alike and do it by different functions; give one a version"
+        for mine, theirs in zip(known.offered, other.offered, strict=True)
+        if mine.run is not theirs.run or mine.reconcile is not theirs.reconcile
+    )
+    if faults:
+        raise ResolutionFailed(other.name, faults)
 
 
 def _resolve(definition: AgentDefinition) -> Resolved:

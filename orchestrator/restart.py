@@ -37,7 +37,7 @@ class Intensity:
     within_s: float = 5.0
 
     def __attrs_post_init__(self) -> None:
-        if self.most < 0 or self.within_s <= 0:
+        if self.most < 0 or not self.within_s > 0:
             msg = f"Intensity({self.most}, {self.within_s}) is not possible; give most >= 0 and within_s > 0"
             raise ValueError(msg)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from actors.errors import ActorStopped
 from actors.messages import StopReason, TurnOrigin
+from actors.text import clean
 from orchestrator.errors import SessionBusy, SessionClosed, SessionIdle, TurnRefused
 from orchestrator.journal.records import SessionParked, TurnAccepted, TurnRejected
 from orchestrator.turn import DeliveryResult, Result, Stop, Turn
@@ -48,7 +49,7 @@ class Session:
         self._root = root
         self._events = events
         self._running = False
-        self._closed: asyncio.Future[None] | None = None
+        self._closed: asyncio.Task[None] | None = None
 
     async def run(self, turn: Turn | str | None = None) -> Result:
         """Run one turn of the root agent and return its result; ``None`` waits for the turn in flight (after a resume).
@@ -87,6 +88,7 @@ class Session:
             return await self._stop(message)
         waiting = state.actors[root.path].waiting
         if isinstance(message, str):
+            message = clean(message)
             if root.actor.steer(message):
                 return DeliveryResult("steered", root.actor.state.turn)
             policy, grants = state.actors[root.path].last_terms
@@ -115,13 +117,8 @@ class Session:
         Closing twice is fine; both return when it is done. On cancel the closing goes on.
         """
         if self._closed is None:
-            self._closed = asyncio.get_running_loop().create_future()
-            try:
-                await self._close()
-            finally:
-                self._closed.set_result(None)
-        else:
-            await asyncio.shield(self._closed)
+            self._closed = asyncio.get_running_loop().create_task(self._close(), name=f"close {self._handle.session}")
+        await asyncio.shield(self._closed)
 
     async def _close(self) -> None:
         supervisor, journal = self._supervisor, self._supervisor.journal
@@ -156,7 +153,7 @@ class Session:
             reason = f"its policy names tools that {root.resolved.definition.name} does not have: {', '.join(unknown)}"
             supervisor.journal.append(root.path, TurnRejected(turn_id, reason))
             raise TurnRefused(turn_id, reason)
-        text, notices = self._children.with_notices(root, turn.input)
+        text, notices = self._children.with_notices(root, clean(turn.input))
         accepted = TurnAccepted(supervisor.next_turn(), text, origin, turn.policy, turn.grants, turn.limits, notices)
         return supervisor.accept(root, accepted)
 

@@ -20,6 +20,7 @@ from actors.mailbox import Mailbox
 from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened, TurnStopped, Usage
 from actors.roles import ROLES
 from actors.roles.role import cap
+from actors.text import clip
 from orchestrator.account import Account
 from orchestrator.bridge import Bridge
 from orchestrator.capability import Capability
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from orchestrator.workspace.roots import Workspace
 
 __all__ = ["Supervisor"]
+
+MAX_REASON = 500
 
 
 def crowded(limits: SessionLimits, journal: Journal) -> Callable[[Member], Spent | None]:
@@ -184,8 +187,10 @@ class Supervisor:
             await self._crashed(actor, "its task was cancelled, and nobody asked to stop it")
         except StoreError as error:
             self.fail(error)
-        except Exception as error:  # noqa: BLE001  # the guard
-            await self._crashed(actor, f"{type(error).__name__}: {error}"[:500])
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # the guard
+            await self._crashed(actor, clip(f"{type(error).__name__}: {error}", MAX_REASON))
         finally:
             task = asyncio.current_task()
             assert task is not None

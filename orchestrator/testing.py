@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from actors.ports import ModelRequest
     from orchestrator.models.function import Answer
 
-__all__ = ["FunctionModel", "ManualClock", "ScriptedModel", "UnexpectedCall", "UnusedCalls", "call"]
+__all__ = ["FunctionModel", "ManualClock", "ScriptedModel", "call"]
 
 
 class UnexpectedCall(ModelError):
@@ -87,6 +87,7 @@ class ManualClock:
         self._now = start
         self._wall_ms = wall_ms
         self._due: list[tuple[float, int, ManualTimer]] = []
+        self._made = 0
 
     def now(self) -> float:
         """Return monotonic seconds."""
@@ -99,7 +100,8 @@ class ManualClock:
     def call_at(self, when: float, call: Callable[[], None]) -> ManualTimer:
         """Make *call* once the clock has reached *when*."""
         timer = ManualTimer(call)
-        heapq.heappush(self._due, (when, len(self._due) + id(timer), timer))
+        self._made += 1
+        heapq.heappush(self._due, (when, self._made, timer))
         return timer
 
     def advance(self, seconds: float) -> None:

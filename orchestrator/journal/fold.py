@@ -265,6 +265,9 @@ def _ended(state: SessionState, path: str, record: TurnEnded) -> None:
     if accepted is not None and accepted.origin is TurnOrigin.STEP:
         state.step_ends[record.turn] = record
     actor.waiting = [waiting for waiting in actor.waiting if waiting.turn != record.turn]
+    for key in [key for key, intent in state.in_doubt.items() if key[0] == path and intent.turn == record.turn]:
+        intent = state.in_doubt.pop(key)
+        state.unresolved[intent.effect_key] = intent
     actor.ended = None
     actor.offered = None
     actor.stuck = False

@@ -138,7 +138,8 @@ def told(name: str, number: int) -> Any:
 async def test_every_prefix_of_a_random_sessions_journal_folds_to_the_live_state(
     boss: list[list[str]], worker: list[list[str]], steps: list[str]
 ) -> None:
-    gate, crashes, clock = asyncio.Event(), [], ManualClock()
+    gate, clock = asyncio.Event(), ManualClock()
+    crashes: list[bool] = []
     tools = toolset(gate)
     definition = agent("boss", *tools, children=[agent("worker", *tools)])
     shadow = Shadow()
