@@ -30,6 +30,7 @@ from orchestrator.facts import Capability as Right
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
 from orchestrator.outputs import as_text, preview
 from orchestrator.policy import decide
+from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -283,6 +284,8 @@ class Bridge:
     def _finish(self, capability: Capability, result: ToolResult, discharged: tuple[str, ...] = ()) -> ToolResult:
         """Record the one result of a call; a call whose turn is sealed already only settles its effect."""
         path = capability.member.path
+        if result.denial is not None:
+            log.info("call denied", actor=path, tool=result.denial.tool, code=result.denial.code, turn=capability.turn)
         if not capability.revoked:
             self._journal.append(path, CallFinished(capability.turn, result, discharged))
             return result

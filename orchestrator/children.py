@@ -115,7 +115,8 @@ class Children:
         self._claimed.add(turn)
         try:
             if turn not in state.outcomes:
-                await supervisor.wait(supervisor.members[path], turn)
+                with supervisor.waits.hold(capability.member.path, path):
+                    await supervisor.wait(supervisor.members[path], turn)
         except asyncio.CancelledError:
             self._claimed.discard(turn)
             child = supervisor.members.get(path)

@@ -43,7 +43,9 @@ from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
 from orchestrator.restart import Decision, on_exit
+from orchestrator.telemetry import log
 from orchestrator.turn import Result
+from orchestrator.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -103,6 +105,7 @@ class Supervisor:
         self._deadlines = Deadlines(self._clock)
         self._model = gated(config.model, config.limits.model_requests)
         self._events = events
+        self.waits = Waits()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._turn_deadlines: dict[str, int] = {}
         self.bridge = Bridge(
@@ -316,6 +319,7 @@ class Supervisor:
         """The code does not yield: end the turn without it, and say so."""
         if member.capability is capability:
             names = ", ".join(sorted(capability.running)) or "the model request"
+            log.warning("task abandoned", actor=member.path, turn=capability.turn, calls=names)
             self.abandoned.append(
                 f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})"
             )
@@ -393,6 +397,7 @@ class Supervisor:
         try:
             if decision is Decision.RESTART:
                 incarnation = self.journal.state.actors[member.path].incarnation + 1
+                log.warning("actor restarted", actor=member.path, incarnation=incarnation, reason=reason)
                 self.journal.append(member.path, ActorRestarted(incarnation, reason))
                 await self.on_restart(member)
             else:
@@ -411,6 +416,7 @@ class Supervisor:
     async def _escalate(self, member: Member, reason: str) -> None:
         """Too many crashes: fail what is open, end the actor; its parent is owed the failure."""
         detail = f"{member.path} crashed too often: {reason}"
+        log.error("actor gave up", actor=member.path, reason=reason)
         actor = member.actor
         for accepted in tuple(self.journal.state.actors[member.path].waiting):
             if actor.state.phase is Phase.IDLE or actor.state.turn != accepted.turn:
@@ -425,6 +431,7 @@ class Supervisor:
     def fail(self, error: StoreError) -> None:
         """The journal takes nothing any more: everyone who waits is told, nothing further runs."""
         self.fault = self.fault or error
+        log.error("journal failed", reason=str(error))
         for member in self.members.values():
             for futures in (member.waiters or {}).values():
                 for future in futures:

@@ -5,9 +5,10 @@ Rules:
 - An agent of the plan has one actor, a child of the session's root, for all its steps. The items of a ``for_each`` are
   children of that actor, at most ``max_concurrent`` at once.
 - A step is on record before its turn is accepted and after it has ended, so a resumed run does again nothing that
-  finished, waits for what is in flight, and starts what never began.
-- A step that fails fails what needs it. A *background* step's failure is told and fails nothing; the run's end waits.
-- What a step is lent ends with its turn.
+  finished, waits for what is in flight, and starts what never began. A start whose turn was never accepted is void.
+- A step that fails fails what needs it. A *background* step's failure is told and does not fail the run, which waits
+  for it; only what needs the output that is not there fails with it.
+- What a step is lent ends with its turn. A loan that is refused fails the step before anything of it is on record.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actors.errors import MailboxFull
 from actors.grants import Access, Grants
 from actors.messages import Limits, StopReason, TurnOrigin
+from orchestrator.errors import LoanRefused
 from orchestrator.journal.records import StepFinished, StepStarted, TurnAccepted
-from orchestrator.loans import lend_to
+from orchestrator.loans import end_loans, lend_to
 from orchestrator.workflows.plan import ready
 from orchestrator.workflows.schema import output_faults
 from orchestrator.workflows.template import ReferenceMissing, render, select
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "StepOutcome", "WorkflowResult"]
 
 SKIPPED = "a step that it needs has failed: "
+MAX_SHOWN = 300
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
@@ -90,6 +94,7 @@ class Engine:
 
     async def run(self) -> WorkflowResult:
         """Run every step that can run and return what became of each. On cancel the steps in flight stay open."""
+        self._clear()
         outcomes: dict[str, StepOutcome] = {}
         running: dict[str, asyncio.Task[StepOutcome]] = {}
         try:
@@ -114,11 +119,24 @@ class Engine:
         background = {step.id for step in self._plan.steps if step.background}
         return WorkflowResult(all(o.ok or o.key in background for o in ordered), ordered)
 
+    def _clear(self) -> None:
+        """End loans whose turn is not open, and take back starts whose turn was never accepted: its id is free."""
+        state = self._journal.state
+        for borrower, loans in tuple(state.borrowed.items()):
+            for turn in {state.loans[loan].until for loan in loans}:
+                if state.actors[borrower].accepted(turn) is None:
+                    end_loans(self._journal, borrower, turn)
+        for key, started in tuple(state.steps.items()):
+            over = key in state.finished_steps or started.turn in state.step_ends
+            if started.turn and not over and state.actors[started.by].accepted(started.turn) is None:
+                self._journal.append("", StepStarted(key, started.by, ""))
+
     async def _step(self, step: Step) -> StepOutcome:
         """Run one step, or take its outcome from the record."""
         known = self._journal.state.finished_steps.get(step.id)
         if known is None:
-            outcome = await (self._items(step) if step.for_each else self._turn(step, step.id, None, self._owner(step)))
+            outcome = await self._items(step) if step.for_each else self._ended(step, step.id)
+            outcome = outcome or await self._turn(step, step.id, None, self._owner(step))
         else:
             outcome = StepOutcome(step.id, known.ok, known.output, known.detail)
         if outcome.ok:
@@ -129,8 +147,12 @@ class Engine:
     async def _items(self, step: Step) -> StepOutcome:
         """Run every item of a ``for_each`` step; its output is the list of theirs, null for one that failed."""
         source, *path = step.for_each.split(".")
-        items = select(self._outputs[source], tuple(path))
-        assert isinstance(items, list)
+        try:
+            items = select(self._outputs[source], tuple(path))
+        except LookupError as error:
+            return self._fail(step.id, f"{step.for_each} is not there to go over: {error.args[0]}")
+        if not isinstance(items, list):
+            return self._fail(step.id, f"{step.for_each} is not there to go over: it is no list")
         owner, slots = self._owner(step), asyncio.Semaphore(step.max_concurrent)
 
         async def one(number: int, item: Any) -> StepOutcome:
@@ -139,7 +161,7 @@ class Engine:
             if known is not None:
                 return StepOutcome(key, known.ok, known.output, known.detail)
             async with slots:
-                return await self._turn(step, key, item, self._worker(step, owner, key))
+                return self._ended(step, key) or await self._turn(step, key, item, self._worker(step, owner, key))
 
         tasks = [
             asyncio.create_task(one(number, item), name=f"{step.id}[{number}]") for number, item in enumerate(items)
@@ -171,24 +193,32 @@ class Engine:
         if member is None:
             resolved = self._registry.resolve(self._definitions[step.agent])
             member = self._supervisor.spawn(resolved, parent, parent.base, call=call, keep=keep)
+        member.keep = keep
         return member
+
+    def _ended(self, step: Step, key: str) -> StepOutcome | None:
+        """Return what became of a turn that ended before its step could be judged."""
+        started = self._journal.state.steps.get(key)
+        ended = None if started is None else self._journal.state.step_ends.get(started.turn)
+        return None if ended is None else self._judge(step, key, ended.reason, ended.output, ended.detail)
 
     async def _turn(self, step: Step, key: str, item: Any, member: Member) -> StepOutcome:
         """Run the step's prompt as one turn of *member*, or go on with the turn that is on record."""
         started = self._journal.state.steps.get(key)
         turn = "" if started is None else started.turn
-        ended = self._journal.state.step_ends.get(turn)
-        if ended is not None:
-            return self._judge(step, key, ended.reason, ended.output, ended.detail)
-        if not turn or self._journal.state.actors[member.path].accepted(turn) is None:
+        if not turn:
+            turn = self._supervisor.next_turn()
             try:
                 text = render(step.prompt, item, self._outputs)
-            except ReferenceMissing as missing:
-                return self._fail(key, str(missing))
-            turn = self._supervisor.next_turn()
+                self._lend(step, member, turn)
+            except (ReferenceMissing, LoanRefused) as refused:
+                return self._fail(key, str(refused))
             self._journal.append("", StepStarted(key, member.path, turn))
-            self._lend(step, member, turn)
-            self._supervisor.accept(member, TurnAccepted(turn, text, TurnOrigin.STEP, limits=self._limits))
+            try:
+                self._supervisor.accept(member, TurnAccepted(turn, text, TurnOrigin.STEP, limits=self._limits))
+            except MailboxFull as full:
+                end_loans(self._journal, member.path, turn)
+                return self._fail(key, str(full))
         result = await self._supervisor.wait(member, turn)
         if result.stop_reason is StopReason.SUSPENDED:
             raise asyncio.CancelledError
@@ -208,9 +238,10 @@ class Engine:
             return self._finish(StepFinished(key, ok=True, output=output))
         try:
             value = msgspec.json.decode(output)
-        except msgspec.DecodeError as error:
-            return self._fail(key, f"the answer is not the JSON that was asked for: {error}", output)
-        faults = output_faults(step.output, value)
+            faults = output_faults(step.output, value)
+        except (ValueError, RecursionError) as error:
+            shown = output if len(output) <= MAX_SHOWN else f"{output[:MAX_SHOWN]}…"
+            return self._fail(key, f"the answer is not the JSON that was asked for ({error}): {shown}", output)
         return self._finish(StepFinished(key, not faults, output, "; ".join(faults[:5])))
 
     def _fail(self, key: str, detail: str, output: str = "") -> StepOutcome:
@@ -225,5 +256,5 @@ def decoded(output: str) -> Any:
     """Return *output* as the JSON value it is, or as the text it is."""
     try:
         return msgspec.json.decode(output)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return output

@@ -41,6 +41,7 @@ class Stage:
     def __init__(self, ledger: Path, place: str) -> None:
         self.ledger = ledger
         self.place = place
+        self.supervisor: Supervisor | None = None
 
     def at(self, place: str) -> None:
         """Die if this is the place."""
@@ -87,8 +88,11 @@ class Stage:
         ]
         plan = script(call("append", line="first"), batch, children, call("append", line="last"), "done")
 
-        def boss(request: ModelRequest) -> Any:
-            self.at(f"request {sum(isinstance(item, ModelReply) for item in request.history)}")
+        async def boss(request: ModelRequest) -> Any:
+            place = f"request {sum(isinstance(item, ModelReply) for item in request.history)}"
+            if place == self.place and self.supervisor is not None:
+                await self.supervisor.journal.sync()  # so that the place of the crash is on record
+            self.at(place)
             return plan(request)
 
         def worker(request: ModelRequest) -> Any:
@@ -100,6 +104,7 @@ class Stage:
 
     def watch(self, supervisor: Supervisor) -> None:
         """Stand at the places inside the supervisor."""
+        self.supervisor = supervisor
         ended, idle, append = supervisor.on_ended, supervisor.on_idle, supervisor.journal.append
         finished: set[str] = set()
 

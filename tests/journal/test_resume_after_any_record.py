@@ -13,7 +13,7 @@ from actors.messages import Limits, StopReason
 from actors.tools import tool
 from orchestrator.journal.fold import fold
 from orchestrator.journal.memory import MemoryStore
-from orchestrator.journal.records import CallIntended, TurnAccepted, decode
+from orchestrator.journal.records import CallIntended, TurnAccepted, TurnEnded, decode
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.turn import Turn
 from tests.supervision.scene import agent, cut, faults, heard, plays, scene, script
@@ -212,8 +212,8 @@ async def test_a_turn_whose_last_call_is_sealed_at_its_limit_of_repeats_ends_onc
         last = max(entry.seq for entry in entries if isinstance(entry.record, CallIntended))
         left = cut(store, it.session.snapshot().session, last)
         async with scene(boss, model, store=left, handle=it.session.snapshot()) as again:
-            async with asyncio.timeout(2):
-                assert (await again.session.run()).stop_reason is StopReason.REPEATED_CALLS
+            await again.quiet()
+            assert [end.reason for end in await again.records(TurnEnded)] == [StopReason.REPEATED_CALLS]
             state = fold(await again.entries())
             texts = [getattr(item, "text", "") for item in state.actors["boss"].loop.history]
             assert texts.count("go") == 1

@@ -43,7 +43,7 @@ async def test_a_message_to_an_idle_child_opens_no_turn_wider_than_the_turn_that
     done: list[str] = []
     leaf = Blocked()
     middle = agent("middle", writer(done), children=[agent("leaf")])
-    boss = agent("boss", children=[middle])
+    boss = agent("boss", children=[middle], wake=False)
 
     def middle_play(request: ModelRequest) -> Any:
         if len(request.history) == 1:

@@ -143,6 +143,7 @@ async def test_a_notice_whose_first_delivery_is_refused_comes_later_and_harms_no
         await it.quiet()
         assert await it.records(ActorRestarted) == []
         assert told(last)["middle-0002"] >= 1
+        await it.session.run("next")
         assert faults(await it.entries()) == []
 
 

@@ -18,7 +18,7 @@ from actors.errors import ToolFault
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RULES", "Edit", "Finding", "lint_text", "lint_tree"]
+__all__ = ["RULES", "Edit", "Finding", "lint_file", "lint_text", "lint_tree"]
 
 RULES = "E,F,W,I,UP,B,C4,SIM,RET,PIE"
 COMMAND = (
@@ -68,11 +68,27 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 async def lint_tree(root: Path) -> tuple[Finding, ...]:
-    """Return every finding beneath *root*, with paths relative to it, sorted by place. Raises `ToolFault`."""
+    """Return every finding beneath *root*, with paths relative to it, sorted by place. Raises `ToolFault`.
+
+    A link is left out: what it leads to is found under its own name, or lies outside.
+    """
     found = await _ruff((".",), None, root)
-    prefix = f"{await to_thread.run_sync(os.path.realpath, root)}/"
-    relative = (msgspec.structs.replace(item, filename=item.filename.removeprefix(prefix)) for item in found)
+    return await to_thread.run_sync(_own, found, root)
+
+
+def _own(found: tuple[Finding, ...], root: Path) -> tuple[Finding, ...]:
+    """Return the findings of files that are no links, with relative paths, sorted by place."""
+    top = os.path.realpath(root)
+    names = {item.filename for item in found}
+    real = {name for name in names if os.path.realpath(name) == f"{top}/{os.path.relpath(name, root)}"}
+    own = (item for item in found if item.filename in real)
+    relative = (msgspec.structs.replace(item, filename=os.path.relpath(item.filename, root)) for item in own)
     return tuple(sorted(relative, key=lambda f: (f.filename, f.location.row, f.location.column, f.code or "")))
+
+
+async def lint_file(path: str, root: Path) -> tuple[Finding, ...]:
+    """Return the findings of the file *path* beneath *root*, as it is stored. Raises `ToolFault`."""
+    return await _ruff((f"./{path}",), None, root)
 
 
 async def lint_text(text: str, path: str, root: Path) -> tuple[Finding, ...]:

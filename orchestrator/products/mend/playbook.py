@@ -54,8 +54,11 @@ class Turn:
 
 
 def value(result: ToolResult) -> Any:
-    """Return what a tool answered, decoded; ``None`` for one that failed."""
-    return msgspec.json.decode(result.text) if result.outcome is Outcome.OK else None
+    """Return what a tool or a child answered, decoded; ``None`` for one that failed or answered in plain words."""
+    try:
+        return msgspec.json.decode(result.text) if result.outcome is Outcome.OK else None
+    except msgspec.DecodeError:
+        return None
 
 
 def answer(**fields: Any) -> str:

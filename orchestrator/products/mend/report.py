@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
+NO_FIX = (
+    "the linter offers no fix, the fix overlaps another one, or the file cannot be rewritten exactly from what is shown "
+    "of it (line ends of CRLF, a byte order mark, not UTF-8, too long)"
+)
 FATES = ("fixed", "rejected", "not applied", "no fix", "not reviewed")
 
 
@@ -108,8 +112,8 @@ def _fates(state: SessionState, outputs: dict[str, Any]) -> tuple[FindingFate, .
     failed = {f["fix"]: f["reason"] for f in outputs.get("fix", {}).get("failed", ())}
     fates = []
     for who, finding in state.findings:
-        text, _, kind = finding.message.rpartition(" [")
-        fix = fixes.get((who, finding.place.partition(":")[0], kind.removesuffix("]")))
+        text, mark, kind = finding.message.rpartition(" [")
+        fix = fixes.get((who, finding.place.rsplit(":", 2)[0], kind.removesuffix("]")))
         number = None if fix is None else fix.number
         review = None if number is None else reviews.get(number)
         fate, reason = _fate(number, review, applied, failed)
@@ -117,7 +121,7 @@ def _fates(state: SessionState, outputs: dict[str, Any]) -> tuple[FindingFate, .
             FindingFate(
                 finding.place,
                 finding.subject,
-                text,
+                text if mark else finding.message,
                 fate,
                 reason,
                 who,
@@ -133,7 +137,7 @@ def _fate(
     number: int | None, review: dict[str, Any] | None, applied: set[int], failed: dict[int, str]
 ) -> tuple[str, str]:
     if number is None:
-        return "no fix", "the linter offers no fix, or it overlaps another one"
+        return "no fix", NO_FIX
     if review is None:
         return "not reviewed", "its change was not reviewed"
     if review["verdict"] != "accepted":

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from actors.errors import ToolFault
 from actors.tools import ToolContext, tool
+from orchestrator.products.mend import linter
 from orchestrator.products.mend.linter import Finding, lint_text, lint_tree
 from orchestrator.workspace.copying import copy_tree
 from orchestrator.workspace.patch import PatchError, apply
@@ -45,8 +46,11 @@ async def lint_file(context: ToolContext, path: str) -> tuple[Finding, ...]:
         path: Relative to the workspace.
 
     """
-    text = await to_thread.run_sync(read_source, context.workspace, path)
-    return await lint_text(text, path, context.workspace.root)
+    data = await to_thread.run_sync(read_bytes, context.workspace, path)
+    try:
+        return await lint_text(data.decode(), path, context.workspace.root)
+    except UnicodeDecodeError:
+        return await linter.lint_file(path, context.workspace.root)
 
 
 @tool(**READS)
@@ -112,11 +116,17 @@ def _broken(root: Path) -> list[str]:
 def read_source(workspace: Workspace, path: str) -> str:
     """Return a file's text exactly, line ends included. Raises `ToolFault`."""
     try:
-        return workspace.read_bytes(path, MAX_FILE_BYTES).decode("utf-8")
-    except WorkspaceRefused as refused:
-        raise ToolFault(f"{path}: {refused.rule}.", remedy=refused.remedy) from refused
+        return read_bytes(workspace, path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ToolFault(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
+
+
+def read_bytes(workspace: Workspace, path: str) -> bytes:
+    """Return what a file holds. Raises `ToolFault`."""
+    try:
+        return workspace.read_bytes(path, MAX_FILE_BYTES)
+    except WorkspaceRefused as refused:
+        raise ToolFault(f"{path}: {refused.rule}.", remedy=refused.remedy) from refused
 
 
 def _on_record(context: ToolContext, number: int) -> FixRecorded:
