@@ -48,18 +48,17 @@ from actors.messages import (
     TurnStopped,
     Usage,
 )
+from actors.repeats import Seen, count_pairs
 from actors.text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from actors.messages import Effect, Fact
 
 __all__ = ["IDLE", "LoopState", "Phase", "advance", "failures", "unanswered"]
 
 MAX_NAME = 128
-REMEMBERED_PAIRS = 16
-COMPARED_CHARACTERS = 500
 TRUNCATED = "The output limit cut this reply, so the call was not run. Send less in one reply."
 CUT_ANSWER = "the output limit cut the answer"
 OVER_CALLS = "The turn's limit of tool calls is reached, so the call was not run. Answer with what you have."
@@ -67,10 +66,6 @@ NO_TOOLS = "No tools are left in this turn, so the call was not run."
 REPEATED = (
     "You have made the same call with the same result {count} times. Do something else, or answer with what you have."
 )
-
-
-Pair = tuple[str, str, str]
-Seen = tuple[tuple[Pair, int], ...]
 
 
 class Phase(enum.StrEnum):
@@ -214,7 +209,7 @@ def _finished(state: LoopState, fact: CallFinished) -> Step:
 
 def _after_results(state: LoopState) -> Step:
     """All calls are answered: put the results into the history and go on, or stop a loop that goes round."""
-    seen, most = _count_pairs(state)
+    seen, most = count_pairs(state.seen, state.pending, state.results)
     state = _closed(state, seen)
     if most < state.limits.repeats:
         return _ask(state)
@@ -293,44 +288,6 @@ def _with_unique_ids(reply: ModelReply, state: LoopState) -> tuple[ModelReply, f
         ids.add(known)
         calls.append(call if known == call.id else ToolCall(known, call.name, call.arguments))
     return replace(reply, calls=tuple(calls)), frozenset(ids)
-
-
-def _count_pairs(state: LoopState) -> tuple[Seen, int]:
-    """Count equal calls with equal results; anything new in a step starts the counts again."""
-    counts = dict(state.seen)
-    pairs = dict.fromkeys(_pair(call, result, counts) for call, result in _answers(state))
-    if all(pair in counts for pair in pairs):
-        for pair in pairs:
-            counts[pair] += 1
-        return tuple(counts.items()), max(counts.values())
-    counts = dict.fromkeys((*counts, *pairs), 1)
-    return tuple(counts.items())[-max(REMEMBERED_PAIRS, len(pairs)) :], 1
-
-
-def _answers(state: LoopState) -> Iterable[tuple[ToolCall, ToolResult]]:
-    if len(state.results) == 1:
-        return ((state.pending[0], state.results[0]),)
-    by_id = {result.call_id: result for result in state.results}
-    return ((call, by_id[call.id]) for call in state.pending)
-
-
-def _pair(call: ToolCall, result: ToolResult, known: dict[Pair, int]) -> Pair:
-    """Return what is compared of a call and its result; arguments equal to known ones but for form are those."""
-    pair = (call.name, call.arguments, result.text[:COMPARED_CHARACTERS])
-    if pair in known:
-        return pair
-    for other in known:
-        if other[0] == pair[0] and other[2] == pair[2] and _same_text(other[1]) == _same_text(pair[1]):
-            return other
-    return pair
-
-
-def _same_text(arguments: str) -> str:
-    """Return *arguments* so that key order and blanks make no difference."""
-    try:
-        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return arguments
 
 
 TRANSITIONS: dict[tuple[Phase, type], Callable[[LoopState, Any], Step]] = {

@@ -10,9 +10,10 @@ from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, SessionClosed
 from orchestrator.events import Events
-from orchestrator.journal.fold import SessionState, fold
+from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import SessionOpened, SessionResumed, decode
+from orchestrator.journal.state import SessionState
 from orchestrator.journal.store import Store, open_store
 from orchestrator.recovery import finish, revive
 from orchestrator.registry import Registry
@@ -178,7 +179,7 @@ class SessionStart:
             entries = tuple(decode(data) for data in records)
             folded, live = fold(entries), SessionState()
             for entry in entries:
-                live.apply(entry, loops=False)
+                apply(live, entry, loops=False)
             check_handle(handle, folded, definition, principal)
         except BaseException:
             await log.close("open")

@@ -25,15 +25,15 @@ from actors.tools import Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.context import CallContext, Delivered, SessionRecord
 from orchestrator.denials import deny
-from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, Spent, Target
-from orchestrator.facts import Capability as Right
+from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, Spent
+from orchestrator.gathering import Gathering
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
 from orchestrator.outputs import as_text, preview
 from orchestrator.policy import decide
 from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from actors.messages import ToolCall
     from actors.tools import Tool
@@ -73,15 +73,14 @@ class Bridge:
         self._workspace = workspace
         self._record = SessionRecord(journal.state)
         self._intrinsics = intrinsics
-        self._crowded = crowded
-        self._context = frozenset({"principal"} | ({"workspace"} if workspace is not None else set()))
+        self._gathering = Gathering(journal, workspace, crowded)
         self._offers: dict[tuple[object, ...], Offer] = {}
 
     def offer(self, capability: Capability) -> Offer:
         """Return the effective tools of *capability* now. A memo by value of a pure function, not a stored decision."""
         member = capability.member
         grants = member.authority(capability.narrowing)
-        spent = self._spent(member, "delegate" if "delegate" in member.resolved.tools else "")
+        spent = self._gathering.spent(member, "delegate" if "delegate" in member.resolved.tools else "")
         known = capability.offered
         if known is not None and known[0] == (grants, spent):
             return known[1]
@@ -102,7 +101,7 @@ class Bridge:
         """Return every tool of the definition with its verdict."""
         resolved = capability.member.resolved
         return tuple(
-            (item, decide(Attempt(name, call=False), self._facts(capability, name, item)))
+            (item, decide(Attempt(name, call=False), self._gathering.facts(capability, name, item)))
             for name, item in resolved.tools.items()
         )
 
@@ -110,7 +109,7 @@ class Bridge:
         """Run one call: its one result is recorded when this returns. Raises nothing but CancelledError."""
         known = capability.member.resolved.tools.get(call.name)
         arguments, fault = ({}, None) if known is None else parse(call.arguments, known.validator)
-        facts = self._facts(capability, call.name, known, arguments, fault)
+        facts = self._gathering.facts(capability, call.name, known, arguments, fault)
         verdict: Verdict | ToolResult = decide(Attempt(call.name), facts)
         if verdict is not PERMIT and facts.unresolved and known is not None and arguments is not None:
             verdict = await self._settle(capability, call, known.tool, arguments, facts, verdict)
@@ -125,63 +124,11 @@ class Bridge:
                     raise
                 text = f"{call.name} was stopped before it began."
                 return self._finish(capability, ToolResult(call.id, call.name, text, Outcome.CANCELLED))
-            verdict = decide(Attempt(call.name), self._facts(capability, call.name, known, arguments, fault))
+            verdict = decide(Attempt(call.name), self._gathering.facts(capability, call.name, known, arguments, fault))
             if verdict is not PERMIT:
                 return self._finish(capability, _refused(call, verdict, facts.actor))
         capability.member.account.spend(NO_USAGE, calls=1)
         return await self._run(capability, call, known.tool, arguments, facts)
-
-    def _facts(
-        self,
-        capability: Capability,
-        name: str,
-        known: Registered | None,
-        arguments: Mapping[str, Any] | None = None,
-        fault: Any = None,
-    ) -> Facts:
-        """Gather what `decide` looks at; called anew for every decision."""
-        member = capability.member
-        tool = None if known is None else known.tool
-        grants = member.authority(capability.narrowing)
-        expired, unresolved = NOTHING_MISSING, ""
-        targets: tuple[Target, ...] = ()
-        if tool is not None and tool.authorities and not tool.authorities <= grants.authorities:
-            expired = member.lost_authorities()
-        if tool is not None and arguments is not None:
-            if tool.targets:
-                targets = self._targets(tool, arguments)
-            if tool.access is not Access.READ and self._journal.state.unresolved:
-                intent = self._journal.state.unresolved.get(effect_key(tool, dict(arguments)))
-                unresolved = "" if intent is None else f"call {intent.call} of turn {intent.turn}"
-        policy = capability.policy
-        return Facts(
-            actor=member.resolved.definition.name,
-            tool=tool,
-            names=member.resolved.names,
-            grants=grants,
-            policy=policy,
-            capability=Right.REVOKED if capability.revoked or capability.stopping else Right.LIVE,
-            expired=expired,
-            context=self._context,
-            argument_fault=fault,
-            targets=targets,
-            spent=self._spent(member, name),
-            unresolved=unresolved,
-            delegates=bool(policy.delegable) and "delegate" in member.resolved.tools and policy.permits("delegate"),
-        )
-
-    def _spent(self, member: Member, name: str) -> Spent | None:
-        exhausted = member.account.exhausted()
-        if exhausted:
-            return Spent(budget=exhausted)
-        return self._crowded(member) if name == "delegate" else None
-
-    def _targets(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
-        paths = [path for name in sorted(tool.targets) for path in _strings(arguments.get(name))]
-        if self._workspace is None:
-            return ()
-        found = (self._workspace.target(path, write=tool.access is not Access.READ) for path in paths)
-        return tuple(Target(item.requested, item.resolved, item.inside, item.rule) for item in found)
 
     def _intend(self, capability: Capability, call: ToolCall, tool: Tool, arguments: dict[str, Any]) -> None:
         key = effect_key(tool, arguments)
@@ -220,7 +167,7 @@ class Bridge:
             return ToolResult(call.id, call.name, f"{call.name} had been done already, as {by} found out.")
         return decide(
             Attempt(call.name),
-            self._facts(capability, call.name, capability.member.resolved.tools[call.name], arguments),
+            self._gathering.facts(capability, call.name, capability.member.resolved.tools[call.name], arguments),
         )
 
     def _call_context(self, capability: Capability, call: ToolCall, facts: Facts) -> CallContext:
@@ -294,19 +241,6 @@ class Bridge:
                 self._journal.append(path, EffectSettled(key, happened=True, by="its late result"))
                 break
         return result
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value, however deep it stands."""
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            yield node
-        elif isinstance(node, list):
-            stack.extend(node)
-        elif isinstance(node, dict):
-            stack.extend(node.values())
 
 
 def _time_out(task: asyncio.Task[object], late: list[float]) -> None:

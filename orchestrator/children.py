@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from actors.messages import EndTurn, ToolCall
     from orchestrator.capability import Capability
     from orchestrator.focus import Policy
-    from orchestrator.journal.fold import OwedOutcome
+    from orchestrator.journal.state import OwedOutcome
     from orchestrator.member import Member
     from orchestrator.registry import Registry
     from orchestrator.supervisor import Supervisor

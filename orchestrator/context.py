@@ -9,8 +9,8 @@ import msgspec
 from actors.grants import Grants
 
 if TYPE_CHECKING:
-    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.records import FindingRecorded, FixRecorded
+    from orchestrator.journal.state import SessionState
 
 __all__ = ["CallContext", "Delivered", "SessionRecord"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from actors.grants import Grants
     from orchestrator.account import Account
     from orchestrator.capability import Capability
-    from orchestrator.journal.fold import SessionState
+    from orchestrator.journal.state import SessionState
     from orchestrator.registry import Resolved
     from orchestrator.turn import Result
 

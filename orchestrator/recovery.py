@@ -20,8 +20,8 @@ from orchestrator.errors import HandleRefused
 from orchestrator.journal.fold import fold
 
 if TYPE_CHECKING:
-    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.journal import Journal
+    from orchestrator.journal.state import SessionState
     from orchestrator.member import Member
     from orchestrator.registry import Registry
     from orchestrator.supervisor import Supervisor

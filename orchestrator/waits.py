@@ -42,7 +42,7 @@ class Waits:
 
     def _way(self, start: str, goal: str) -> tuple[str, ...]:
         """Return the chain of waits from *start* to *goal*, both included; empty when there is none."""
-        ways = [(start,)]
+        ways: list[tuple[str, ...]] = [(start,)]
         seen = {start}
         for way in ways:
             if way[-1] == goal:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from orchestrator.journal.fold import SessionState
+    from orchestrator.journal.state import SessionState
     from orchestrator.session import Session
     from orchestrator.workflows.plan import Plan
 

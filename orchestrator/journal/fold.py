@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actors.loop import IDLE, LoopState, Phase, advance
+from actors.loop import Phase, advance
 from actors.messages import (
     CallFinished,
     EndTurn,
@@ -25,7 +25,6 @@ from actors.messages import (
     TurnOrigin,
     TurnStopped,
 )
-from orchestrator.focus import OPEN, Policy
 from orchestrator.journal.records import (
     ActorExited,
     ActorRestarted,
@@ -49,155 +48,45 @@ from orchestrator.journal.records import (
     TurnEnded,
     TurnRejected,
 )
+from orchestrator.journal.state import ActorState, OwedOutcome, SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from actors.grants import Grants
     from orchestrator.journal.records import Entry
 
-__all__ = ["ActorState", "OwedOutcome", "SessionState", "fold"]
+__all__ = ["apply", "fold"]
 
-Terms = tuple[Policy, "Grants | None"]
-OPEN_TERMS: Terms = (OPEN, None)
 LOOP_FACTS = (TurnOpened, ModelReplied, ModelFailed, CallFinished, Steered, TurnStopped)
 
 
-class ActorState:
-    """What the journal says of one actor.
-
-    ``waiting`` are accepted turns in order, the one in flight first. ``task`` is the turn its parent delegated to it.
-    ``terms`` are the policy and grants of the turn that started it, ``last_terms`` those of its last accepted turn.
-    """
-
-    __slots__ = (
-        "crash_mark",
-        "ended",
-        "exited",
-        "incarnation",
-        "last_fact",
-        "last_terms",
-        "loop",
-        "offered",
-        "path",
-        "spawned",
-        "stuck",
-        "task",
-        "terms",
-        "waiting",
-    )
-
-    def __init__(self, path: str, spawned: ActorSpawned) -> None:
-        self.path = path
-        self.spawned = spawned
-        self.incarnation = 1
-        self.exited = ""
-        self.waiting: list[TurnAccepted] = []
-        self.task = ""
-        self.terms: Terms | None = None
-        self.last_terms = OPEN_TERMS
-        self.offered: OfferMade | None = None
-        self.loop: LoopState = IDLE
-        self.ended: EndTurn | None = None
-        self.last_fact = 0
-        self.crash_mark = 0
-        self.stuck = False
-
-    def accepted(self, turn: str) -> TurnAccepted | None:
-        """Return the accepted and not yet ended turn with this id."""
-        for waiting in self.waiting:
-            if waiting.turn == turn:
-                return waiting
-        return None
+def apply(state: SessionState, entry: Entry, *, loops: bool = True) -> None:
+    """Take one entry in; with ``loops=False`` the loop states are left out."""
+    state.seq = entry.seq
+    record = entry.record
+    handler = HANDLERS.get(type(record))
+    if handler is not None:
+        handler(state, entry.actor, record)
+    if loops and isinstance(record, LOOP_FACTS):
+        _advance(state, entry, record)
 
 
-class OwedOutcome:
-    """The outcome of one child turn. ``discharged`` is empty while the parent is owed it."""
-
-    __slots__ = ("child", "discharged", "parent", "status", "text", "turn", "wakes")
-
-    def __init__(self, parent: str, record: OutcomeRecorded) -> None:
-        self.parent = parent
-        self.child = record.child
-        self.turn = record.turn
-        self.status = record.status
-        self.text = record.text
-        self.wakes = record.wakes
-        self.discharged = ""
-
-
-class SessionState:
-    """The fold of a session's entries. Read it freely; only `apply` changes it."""
-
-    def __init__(self) -> None:
-        self.opened: SessionOpened | None = None
-        self.parked = False
-        self.seq = 0
-        self.turns = 0
-        self.spawned = 0
-        self.actors: dict[str, ActorState] = {}
-        self.children: dict[str, list[str]] = {}
-        self.by_call: dict[str, str] = {}
-        self.outcomes: dict[str, OwedOutcome] = {}
-        self.owing: dict[str, dict[str, OwedOutcome]] = {}
-        self.in_doubt: dict[tuple[str, str], CallIntended] = {}
-        self.unresolved: dict[str, CallIntended] = {}
-        self.loans: dict[str, LoanMade] = {}
-        self.borrowed: dict[str, list[str]] = {}
-        self.ended_loans: dict[str, list[LoanMade]] = {}
-        self.findings: list[tuple[str, FindingRecorded]] = []
-        self.fixes: list[tuple[str, FixRecorded]] = []
-        self.outputs: dict[str, tuple[str, str]] = {}
-        self.steps: dict[str, StepStarted] = {}
-        self.finished_steps: dict[str, StepFinished] = {}
-        self.step_ends: dict[str, TurnEnded] = {}
-
-    def apply(self, entry: Entry, *, loops: bool = True) -> None:
-        """Take one entry in."""
-        self.seq = entry.seq
-        record = entry.record
-        handler = HANDLERS.get(type(record))
-        if handler is not None:
-            handler(self, entry.actor, record)
-        if loops and isinstance(record, LOOP_FACTS):
-            self._advance(entry, record)
-
-    def _advance(self, entry: Entry, fact: Any) -> None:
-        actor = self.actors.get(entry.actor)
-        if actor is None:
-            return
-        actor.last_fact = entry.seq
-        actor.loop, effects = advance(actor.loop, fact)
-        for effect in effects:
-            if isinstance(effect, EndTurn):
-                actor.ended = effect
-
-    def owed(self, parent: str) -> tuple[OwedOutcome, ...]:
-        """Return the outcomes owed to *parent*, in the order in which they came."""
-        owing = self.owing.get(parent)
-        return tuple(owing.values()) if owing else ()
-
-    def live_loans(self, borrower: str) -> tuple[LoanMade, ...]:
-        """Return the loans that give *borrower* something now; a loan fails closed when its lender is gone."""
-        ids = self.borrowed.get(borrower)
-        if not ids:
-            return ()
-        loans = (self.loans[loan] for loan in ids if loan in self.loans)
-        return tuple(loan for loan in loans if loan.lender in self.actors and not self.actors[loan.lender].exited)
-
-    def lost_loans(self, borrower: str) -> tuple[LoanMade, ...]:
-        """Return the loans that gave *borrower* something once and do not any more."""
-        live = self.live_loans(borrower)
-        ids = self.borrowed.get(borrower, ())
-        gone = tuple(self.loans[loan] for loan in ids if loan in self.loans and self.loans[loan] not in live)
-        return (*gone, *self.ended_loans.get(borrower, ()))
+def _advance(state: SessionState, entry: Entry, fact: Any) -> None:
+    actor = state.actors.get(entry.actor)
+    if actor is None:
+        return
+    actor.last_fact = entry.seq
+    actor.loop, effects = advance(actor.loop, fact)
+    for effect in effects:
+        if isinstance(effect, EndTurn):
+            actor.ended = effect
 
 
 def fold(entries: Iterable[Entry]) -> SessionState:
     """Return the state that *entries* add up to."""
     state = SessionState()
     for entry in entries:
-        state.apply(entry)
+        apply(state, entry)
     return state
 
 

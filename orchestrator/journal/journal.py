@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.journal.fold import apply
 from orchestrator.journal.records import Entry, decode, encode
 
 if TYPE_CHECKING:
     from orchestrator.clock import Clock
     from orchestrator.events import Events
-    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.records import Record
+    from orchestrator.journal.state import SessionState
     from orchestrator.journal.store import Log, Store
 
 __all__ = ["Journal"]
@@ -48,7 +49,7 @@ class Journal:
         entry = Entry(self._seq + 1, self._clock.wall_ms(), actor, record)
         self._log.append(entry.seq, encode(entry))
         self._seq = entry.seq
-        self.state.apply(entry, loops=False)
+        apply(self.state, entry, loops=False)
         self._events.publish(entry)
 
     async def sync(self) -> None:

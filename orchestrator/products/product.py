@@ -11,8 +11,8 @@ import attrs
 from actors.ports import Model
 from actors.tools import Tool
 from orchestrator.errors import UnknownProduct
-from orchestrator.journal.fold import SessionState
 from orchestrator.journal.records import Entry
+from orchestrator.journal.state import SessionState
 from orchestrator.runtime import SessionLimits
 from orchestrator.workflows.engine import WorkflowResult
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from actors.tools import Tool
-    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.records import Entry
+    from orchestrator.journal.state import SessionState
     from orchestrator.runtime import RuntimeConfig
     from orchestrator.session import Session, SessionHandle
     from orchestrator.workflows.engine import WorkflowResult

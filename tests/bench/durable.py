@@ -17,10 +17,10 @@ from actors.grants import Access
 from actors.messages import CallFinished, ToolResult
 from orchestrator.clock import LoopClock
 from orchestrator.events import Events
-from orchestrator.journal.fold import SessionState
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import CallIntended, Entry, encode
 from orchestrator.journal.sqlite import SqliteStore
+from orchestrator.journal.state import SessionState
 from tests.bench.samples import Stopwatch
 
 __all__ = ["append", "floor_append"]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from actors.grants import Access
 from actors.messages import Limits
 from actors.tools import tool
-from orchestrator.journal.fold import ActorState, OwedOutcome, SessionState, fold
+from orchestrator.journal.fold import fold
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import decode
+from orchestrator.journal.state import ActorState, OwedOutcome, SessionState
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.testing import ManualClock
 from orchestrator.turn import Stop, Turn
@@ -106,7 +107,7 @@ batches = st.lists(names, min_size=0, max_size=3)
 answers = st.lists(batches, max_size=3)
 actions = st.lists(
     st.sampled_from(["run", "turn", "steer", "stop", "tree", "open", "tick", "crash"]), min_size=1, max_size=8
-)
+).filter(lambda steps: steps.count("crash") <= 3)  # within the intensity
 
 
 def playbook(boss: list[list[str]], worker: list[list[str]], crashes: list[bool]) -> Callable[[ModelRequest], Any]:

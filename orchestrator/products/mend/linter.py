@@ -1,4 +1,4 @@
-"""The linter as a fixed command: ruff, with a fixed rule set, no configuration of the tree's own, no cache.
+"""Fixed commands: ruff, with a fixed rule set, no configuration of the tree's own, no cache; and Python's compiler.
 
 Findings are plain values; a fix is the edits that the linter proposes, with whether it calls them safe.
 """
@@ -14,11 +14,12 @@ import msgspec
 from anyio import fail_after, run_process, to_thread
 
 from actors.errors import ToolFault
+from orchestrator.products.mend import compiling
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RULES", "Edit", "Finding", "lint_file", "lint_text", "lint_tree"]
+__all__ = ["RULES", "Edit", "Finding", "broken_files", "lint_file", "lint_text", "lint_tree"]
 
 RULES = "E,F,W,I,UP,B,C4,SIM,RET,PIE"
 COMMAND = (
@@ -99,12 +100,24 @@ async def lint_text(text: str, path: str, root: Path) -> tuple[Finding, ...]:
 async def _ruff(arguments: tuple[str, ...], data: bytes | None, root: Path) -> tuple[Finding, ...]:
     if importlib.util.find_spec("ruff") is None:
         raise ToolFault("The linter ruff is not installed.", remedy="Install the extra 'lint'.")
+    told = await _command("The linter", [sys.executable, *COMMAND, *arguments], data, root)
+    return msgspec.json.decode(told, type=tuple[Finding, ...])
+
+
+async def broken_files(root: Path) -> tuple[str, ...]:
+    """Return the files beneath *root* that do not compile, sorted. Raises `ToolFault`."""
+    told = await _command("The compiler", [*compiling.COMMAND, str(root)], None, root)
+    return msgspec.json.decode(told, type=tuple[str, ...])
+
+
+async def _command(name: str, command: list[str], data: bytes | None, root: Path) -> bytes:
+    """Return what *command* writes, run in *root* with *data* as its input. Raises `ToolFault`."""
     try:
         with fail_after(SECONDS):
-            done = await run_process([sys.executable, *COMMAND, *arguments], input=data, cwd=root, check=False)
+            done = await run_process(command, input=data, cwd=root, check=False)
     except TimeoutError:
-        raise ToolFault(f"The linter did not end within {SECONDS:g} s.") from None
+        raise ToolFault(f"{name} did not end within {SECONDS:g} s.") from None
     if done.returncode != 0:
         text = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise ToolFault(f"The linter failed with exit code {done.returncode}: {text}")
-    return msgspec.json.decode(done.stdout, type=tuple[Finding, ...])
+        raise ToolFault(f"{name} failed with exit code {done.returncode}: {text}")
+    return done.stdout

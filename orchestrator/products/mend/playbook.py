@@ -109,7 +109,8 @@ def summary(linted: dict[str, Any], paths: list[str], collected: list[ToolResult
             failed.append(path)
         else:
             proposals.extend({**proposal, "path": path} for proposal in proposed["proposals"])
-    return answer(files=len(paths), findings=linted["findings"], proposals=proposals, failed=failed)
+    counts = {"files": len(paths), "findings": linted["findings"], "broken": linted["broken"]}
+    return answer(**counts, proposals=proposals, failed=failed)
 
 
 def verify(turn: Turn) -> Calls | str:
@@ -120,8 +121,9 @@ def verify(turn: Turn) -> Calls | str:
     found = value(turn.steps[0][0][1])
     if found is None or before is None:
         return f"The tree could not be verified: {turn.steps[0][0][1].text}"
-    counts = {"before": int(before.group()), "after": found["findings"]}
-    return answer(**counts, compiles=found["compiles"], broken=found["broken"])
+    known = msgspec.json.decode(turn.text.partition("did not compile: ")[2])
+    broken = [path for path in found["broken"] if path not in known]
+    return answer(before=int(before.group()), after=found["findings"], compiles=not broken, broken=broken)
 
 
 def mend(request: ModelRequest) -> Calls | str:
@@ -216,12 +218,11 @@ def judge(turn: Turn) -> str:
     """Judge the tree after the changes."""
     seen = msgspec.json.decode(turn.text.partition(": ")[2])
     if not seen["compiles"]:
-        return answer(verdict="rejected", reason=f"these files do not compile: {', '.join(seen['broken'])}")
+        return answer(verdict="rejected", reason=f"these files do not compile any more: {', '.join(seen['broken'])}")
     if seen["after"] > seen["before"]:
         return answer(verdict="rejected", reason=f"findings rose from {seen['before']} to {seen['after']}")
-    return answer(
-        verdict="accepted", reason=f"every file compiles; findings went from {seen['before']} to {seen['after']}"
-    )
+    reason = f"every file that compiled still does; findings went from {seen['before']} to {seen['after']}"
+    return answer(verdict="accepted", reason=reason)
 
 
 def fix(request: ModelRequest) -> Calls | str:

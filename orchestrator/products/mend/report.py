@@ -14,8 +14,8 @@ from actors.messages import CallFinished
 from orchestrator.products.product import Report
 
 if TYPE_CHECKING:
-    from orchestrator.journal.fold import SessionState
     from orchestrator.journal.records import Entry
+    from orchestrator.journal.state import SessionState
     from orchestrator.workflows.engine import WorkflowResult
 
 __all__ = ["report"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
 import shutil
 import tempfile
 from collections import Counter
@@ -14,7 +13,7 @@ from anyio import to_thread
 from actors.errors import ToolFault
 from actors.tools import ToolContext, tool
 from orchestrator.products.mend import linter
-from orchestrator.products.mend.linter import Finding, lint_text, lint_tree
+from orchestrator.products.mend.linter import Finding, broken_files, lint_text, lint_tree
 from orchestrator.workspace.copying import copy_tree
 from orchestrator.workspace.patch import PatchError, apply
 from orchestrator.workspace.refusal import WorkspaceRefused
@@ -32,10 +31,17 @@ READS: dict[str, Any] = {"authorities": {"workspace.read"}, "needs": {"workspace
 
 @tool(**READS, output_limit_bytes=MEGABYTE)
 async def run_linter(context: ToolContext) -> dict[str, Any]:
-    """Run the linter over the whole workspace and count the findings of each file. Not for one file: see lint_file."""
+    """Run the linter over the whole workspace, count the findings of each file, and name files that do not compile.
+
+    Not for one file: see lint_file.
+    """
     findings = await lint_tree(context.workspace.root)
     counts = Counter(finding.filename for finding in findings)
-    return {"findings": len(findings), "files": [{"path": path, "findings": counts[path]} for path in sorted(counts)]}
+    return {
+        "findings": len(findings),
+        "files": [{"path": path, "findings": counts[path]} for path in sorted(counts)],
+        "broken": await broken_files(context.workspace.root),
+    }
 
 
 @tool(**READS, targets={"path"}, output_limit_bytes=4 * MEGABYTE)
@@ -100,17 +106,10 @@ async def verify_tree(context: ToolContext) -> dict[str, Any]:
         except WorkspaceRefused as refused:
             raise ToolFault(f"The tree cannot be copied: {refused.rule}.", remedy=refused.remedy) from refused
         findings = await lint_tree(copy)
-        broken = await to_thread.run_sync(_broken, copy)
+        broken = await broken_files(copy)
     finally:
         await to_thread.run_sync(shutil.rmtree, parent, True)  # noqa: FBT003  # ignore_errors
     return {"findings": len(findings), "compiles": not broken, "broken": broken}
-
-
-def _broken(root: Path) -> list[str]:
-    """Return the files beneath *root* that do not compile."""
-    paths = sorted(root.rglob("*.py"))
-    found = [path for path in paths if path.is_file() and not compileall.compile_file(path, quiet=2, force=True)]
-    return [str(path.relative_to(root)) for path in found]
 
 
 def read_source(workspace: Workspace, path: str) -> str:
