@@ -155,6 +155,18 @@ class Actor:
         self.wake()
         return task
 
+    def halt(self) -> None:
+        """The session ends: apply nothing any more, ask nothing any more; the turn goes on when it is resumed."""
+        self._task = self.toolbox = None
+
+    def crashed(self) -> None:
+        """The activation ended with an exception: a stop waits in the control lane instead of cancelling it."""
+        self._started = False
+
+    def active(self) -> bool:
+        """Whether the running task is this actor's activation."""
+        return self._task is not None and self._task is asyncio.current_task()
+
     def end(self, fact: TurnStopped) -> EndTurn:
         """End the turn in flight without any task: the history is closed by *fact*. Return how the turn ended."""
         self._task = None
@@ -202,7 +214,7 @@ class Actor:
             try:
                 if isinstance(effect, AskModel):
                     fact = await self._ask(final=effect.final)
-                    if not self.mailbox.stopping(turn):
+                    if self._task is task and not self.mailbox.stopping(turn):
                         effects.extend(self._apply(fact))
                 elif isinstance(effect, RunCalls):
                     await self._run(effect.calls, effects)

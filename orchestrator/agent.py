@@ -12,7 +12,7 @@ from orchestrator.errors import HandleRefused, SessionClosed
 from orchestrator.events import Events
 from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
-from orchestrator.journal.records import SessionOpened, SessionResumed, decode
+from orchestrator.journal.records import Entry, SessionOpened, SessionResumed, decode
 from orchestrator.journal.state import SessionState
 from orchestrator.journal.store import Store, open_store
 from orchestrator.recovery import finish, revive
@@ -138,6 +138,11 @@ class SessionStart:
             supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
         else:
             revive(supervisor, self.registry, folded, principal.grants)
+            root_state = folded.actors.get(self._definition.address)
+            if root_state is None:
+                supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
+            elif root_state.exited:
+                raise HandleRefused(f"the session's root has ended: {root_state.exited}")
         await journal.sync()
         opened = journal.state.opened
         assert opened is not None
@@ -186,6 +191,7 @@ class SessionStart:
             raise
         journal = Journal(self._store, log, live, self._config.observability.clock, events)
         journal.append("", SessionResumed(log.fence))
+        apply(folded, Entry(journal.seq, 0, "", SessionResumed(log.fence)))
         return journal, folded
 
 

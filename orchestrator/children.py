@@ -12,8 +12,10 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from actors.errors import MailboxFull
 from actors.grants import at_most, attenuate
 from actors.messages import StopReason, TurnOrigin
 from orchestrator.context import Delivered
@@ -75,6 +77,8 @@ class Children:
         state, member = self._supervisor.journal.state, capability.member
         background = bool(arguments.get("background"))
         path = state.by_call.get(f"{member.path}\0{call.id}")
+        if path is not None and not state.actors[path].task and path in self._supervisor.members:
+            self._task(capability, self._supervisor.members[path], arguments)
         if path is None:
             child = self._start(capability, call, arguments, background=background)
             if child is None:
@@ -101,12 +105,17 @@ class Children:
         grants = member.base if capability.narrowing is None else attenuate(member.base, capability.narrowing)
         supervisor = self._supervisor
         child = supervisor.spawn(resolved, member, grants, background=background, cause=capability.turn, call=call.id)
+        self._task(capability, child, arguments)
+        return child
+
+    def _task(self, capability: Capability, child: Member, arguments: Mapping[str, Any]) -> None:
+        supervisor, member = self._supervisor, capability.member
+        child.keep = False
         task = TurnAccepted(supervisor.next_turn(), arguments["task"], TurnOrigin.DELEGATE, grants=capability.narrowing)
         turn = supervisor.accept(child, task)
         if member.explicit_stop:
             child.explicit_stop = member.explicit_stop
             supervisor.stop_turn(child, turn, StopReason.CANCELLED, member.explicit_stop)
-        return child
 
     async def _outcome(self, capability: Capability, path: str, turn: str, *, stop: bool) -> Delivered:
         """Wait for the outcome of *turn* and take it; nobody else gets it. With *stop*, cancelling stops the child."""
@@ -233,8 +242,11 @@ class Children:
         status = STATUS.get(end.reason, ChildStatus.FAILED)
         text = _bounded(end.output if status is ChildStatus.COMPLETED else _account(member.id, status, end))
         wakes = accepted.origin is not TurnOrigin.NOTICE
-        journal.append(parent.path, OutcomeRecorded(member.path, end.turn, status, text, wakes))
-        if member.explicit_stop and status is ChildStatus.CANCELLED and end.turn not in self._claimed:
+        if end.turn not in journal.state.outcomes:
+            journal.append(parent.path, OutcomeRecorded(member.path, end.turn, status, text, wakes))
+        if journal.state.outcomes[end.turn].discharged:
+            return
+        if status is ChildStatus.CANCELLED and end.turn not in self._claimed:
             journal.append(parent.path, OutcomeDropped(end.turn, Drop.SUPPRESSED))
         elif parent.gone:
             journal.append(parent.path, OutcomeDropped(end.turn, Drop.DEAD_LETTER))
@@ -248,8 +260,11 @@ class Children:
         done = not member.keep and not self._supervisor.journal.state.actors[member.path].waiting
         if parent is not None and done and not member.alive_children():
             self._supervisor.exit(member, member.explicit_stop or "its task is done")
-        if parent is not None and member.background:
-            self._deliver(parent)
+        if parent is not None:
+            if self._supervisor.journal.state.actors[parent.path].waiting:
+                self._deliver(parent)
+            else:
+                self.idle(parent)
 
     def resume(self) -> None:
         """After a resume: deliver what was owed and not yet delivered."""
@@ -266,7 +281,13 @@ class Children:
         """Return the outcomes of background children that nobody else is about to take."""
         state = self._supervisor.journal.state
         owed = state.owed(member.path)
-        return tuple(o for o in owed if o.turn not in self._claimed and state.actors[o.child].spawned.background)
+        return tuple(o for o in owed if o.turn not in self._claimed and self._nobody_waits(o))
+
+    def _nobody_waits(self, owed: OwedOutcome) -> bool:
+        """Tell whether no call will return the outcome: a background child's, or one whose turn is over."""
+        actors = self._supervisor.journal.state.actors
+        spawned = actors[owed.child].spawned
+        return spawned.background or actors[owed.parent].accepted(spawned.cause) is None
 
     def _deliver(self, member: Member) -> None:
         """Wake or steer *member* with the outcomes it is owed, or leave them where they are."""
@@ -279,7 +300,8 @@ class Children:
             return
         turns = tuple(outcome.turn for outcome in owed)
         if busy:
-            member.actor.steer(notice_text(owed), turns)
+            with suppress(MailboxFull):
+                member.actor.steer(notice_text(owed), turns)
         else:
             policy, grants = self._joined(owed)
             turn = self._turn(notice_text(owed), TurnOrigin.NOTICE, policy, grants, turns)

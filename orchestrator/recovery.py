@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from actors.grants import Grants, attenuate
 from actors.loop import LoopState, Phase, advance
-from actors.messages import CallFinished, Outcome, StopReason, ToolResult, TurnOpened, TurnStopped
+from actors.messages import CallFinished, EndTurn, Outcome, StopReason, ToolResult, TurnOpened, TurnStopped
 from actors.roles import ROLES
 from actors.roles.role import cap
 from orchestrator.errors import HandleRefused
@@ -33,26 +33,34 @@ SEALED = "The process ended while {tool} ran. It may have happened; it will not 
 
 async def loop_of(journal: Journal, path: str) -> LoopState:
     """Return the loop state of the actor *path* as the journal has it."""
-    return fold(await journal.read(0)).actors[path].loop
+    while True:
+        entries = await journal.read(0)
+        if entries[-1].seq == journal.seq:
+            return fold(entries).actors[path].loop
 
 
-def seal(journal: Journal, path: str, turn: str, loop: LoopState) -> LoopState:
+def seal(journal: Journal, path: str, turn: str, loop: LoopState) -> tuple[LoopState, EndTurn | None]:
     """Answer each call of *turn* whose effect began and whose end nobody recorded; return the loop after it."""
+    end: EndTurn | None = None
     for actor, call in tuple(journal.state.in_doubt):
         intent = journal.state.in_doubt[actor, call]
         if actor == path and intent.turn == turn:
             text = SEALED.format(tool=intent.tool)
             fact = CallFinished(turn, ToolResult(call, intent.tool, text, Outcome.UNKNOWN))
             journal.append(path, fact)
-            loop, _ = advance(loop, fact)
-    return loop
+            loop, effects = advance(loop, fact)
+            end = next((effect for effect in effects if isinstance(effect, EndTurn)), end)
+    return loop, end
 
 
-def take_up(supervisor: Supervisor, member: Member, loop: LoopState, *, stuck: bool) -> None:
+async def take_up(supervisor: Supervisor, member: Member, loop: LoopState, *, stuck: bool) -> None:
     """Let *member* go on from *loop*: seal what is in doubt, queue what waits, wake it."""
     journal = supervisor.journal
     if loop.phase is not Phase.IDLE:
-        loop = seal(journal, member.path, loop.turn, loop)
+        loop, end = seal(journal, member.path, loop.turn, loop)
+        if end is not None:
+            member.actor.state = loop
+            await supervisor.ended(member.actor, end)
     actor = member.actor
     actor.state = loop
     for accepted in journal.state.actors[member.path].waiting:
@@ -85,6 +93,7 @@ def revive(supervisor: Supervisor, registry: Registry, folded: SessionState, pri
         record = state.spawned
         member = supervisor.admit(state.path, resolved, parent, record, keep=not state.task and parent is not None)
         member.base = grants
+        member.account.spend(state.spent, state.spent.calls)
 
 
 def _no_wider(recorded: Grants, present: Grants) -> Grants:
@@ -104,4 +113,4 @@ async def finish(supervisor: Supervisor, folded: SessionState) -> None:
             await supervisor.ended(member.actor, state.ended)
             if supervisor.members.get(state.path) is not member:
                 continue
-        take_up(supervisor, member, state.loop, stuck=state.stuck)
+        await take_up(supervisor, member, state.loop, stuck=state.stuck)

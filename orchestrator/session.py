@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Session", "SessionHandle"]
 
 
+TREE = "the session's tree was stopped"
+
+
 class SessionHandle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What resumes a session anywhere: which one, in which store, made with which definition. Opaque to its holder."""
 
@@ -127,9 +130,11 @@ class Session:
         await supervisor.halt()
         try:
             journal.append("", SessionParked(tuple(open_turns)))
-            await journal.close("open" if open_turns else "closed")
         finally:
-            self._events.close()
+            try:
+                await journal.close("open" if open_turns else "closed")
+            finally:
+                self._events.close()
 
     def _check_open(self) -> None:
         if self._supervisor.closing:
@@ -162,10 +167,12 @@ class Session:
         waiting = tuple(supervisor.journal.state.actors[root.path].waiting)
         turn = waiting[0].turn if waiting else ""
         if message.scope == "tree":
-            for child in tuple((root.children or {}).values()):
-                await supervisor.stop(child, "the session's tree was stopped")
+            for member in root.subtree()[1:]:
+                member.explicit_stop = member.explicit_stop or TREE
         for accepted in waiting if message.scope == "tree" else waiting[:1]:
             supervisor.stop_turn(root, accepted.turn, StopReason.CANCELLED, "stopped by a message")
+        if message.scope == "tree":
+            await asyncio.gather(*(supervisor.stop(child, TREE) for child in tuple((root.children or {}).values())))
         return DeliveryResult("stopping", turn)
 
 

@@ -200,9 +200,8 @@ class Supervisor:
             self._tasks.discard(task)
 
     def _is_gone(self, actor: Actor) -> bool:
-        task = asyncio.current_task()
         member = self.members.get(actor.path)
-        return member is None or member.actor is not actor or (task is not None and task.cancelling() > 0)
+        return member is None or member.actor is not actor or not actor.active()
 
     # Turns
 
@@ -284,9 +283,9 @@ class Supervisor:
         deadline = self._turn_deadlines.pop(end.turn, None)
         if deadline is not None:
             self._deadlines.remove(deadline)
+        self.on_ended(member, accepted, end)
         self.journal.append(member.path, TurnEnded(end.turn, end.reason, end.output, end.usage, end.detail))
         end_loans(self.journal, member.path, end.turn)
-        self.on_ended(member, accepted, end)
         await self.journal.sync()
         self._answer(member, end)
         self.on_idle(member)
@@ -317,7 +316,8 @@ class Supervisor:
 
     def _leave_behind(self, member: Member, capability: Capability) -> None:
         """The code does not yield: end the turn without it, and say so."""
-        if member.capability is capability:
+        if member.capability is capability and not capability.revoked:
+            capability.revoked = True
             names = ", ".join(sorted(capability.running)) or "the model request"
             log.warning("task abandoned", actor=member.path, turn=capability.turn, calls=names)
             self.abandoned.append(
@@ -365,6 +365,7 @@ class Supervisor:
         for member in self.members.values():
             if member.capability is not None:
                 member.capability.revoked = True
+            member.actor.halt()
         tasks = {task for task in self._tasks if task is not asyncio.current_task()}
         for _ in range(2):
             for task in tasks:
@@ -387,6 +388,7 @@ class Supervisor:
         member = self.members.get(actor.path)
         if member is None or member.actor is not actor:
             return
+        actor.crashed()
         if member.capability is not None:
             member.capability.revoked = True
             member.capability = None
@@ -410,14 +412,19 @@ class Supervisor:
         from orchestrator.recovery import loop_of, take_up
 
         loop = await loop_of(self.journal, member.path)
-        member.actor = self._actor(member)
-        take_up(self, member, loop, stuck=False)
+        old, member.actor = member.actor, self._actor(member)
+        for accepted in self.journal.state.actors[member.path].waiting:
+            stop = old.mailbox.take_stop(accepted.turn)
+            if stop is not None:
+                member.actor.mailbox.stop(stop)
+        await take_up(self, member, loop, stuck=False)
 
     async def _escalate(self, member: Member, reason: str) -> None:
         """Too many crashes: fail what is open, end the actor; its parent is owed the failure."""
         detail = f"{member.path} crashed too often: {reason}"
         log.error("actor gave up", actor=member.path, reason=reason)
         actor = member.actor
+        member.explicit_stop = member.explicit_stop or detail
         for accepted in tuple(self.journal.state.actors[member.path].waiting):
             if actor.state.phase is Phase.IDLE or actor.state.turn != accepted.turn:
                 end = EndTurn(accepted.turn, StopReason.FAILED, "", Usage(), detail)

@@ -11,7 +11,7 @@ import msgspec
 from orchestrator.cli.job import POOL
 from orchestrator.products.product import PRODUCTS, find_product
 from orchestrator.workflows.fault import PlanError
-from orchestrator.workflows.load import load_plan
+from orchestrator.workflows.load import check_file, load_plan
 
 if TYPE_CHECKING:
     from orchestrator.workflows.fault import Fault
@@ -39,7 +39,7 @@ def check(*what: str, json: bool = False) -> int:
                 product = find_product(name)
                 load_plan(product.workflow, {tool.name: tool for tool in product.tools})
             else:
-                load_plan(Path(name), POOL)
+                check_file(Path(name), POOL)
         except PlanError as error:
             faults.extend(error.faults)
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -24,10 +26,12 @@ from orchestrator.workflows.load import load_plan
 from orchestrator.workflows.plan import Plan
 from orchestrator.workflows.run import WorkflowRun, root_definition
 from orchestrator.workspace.copying import copy_tree
+from orchestrator.workspace.refusal import WorkspaceRefused
 from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 
 if TYPE_CHECKING:
     from orchestrator.journal.row import SessionRow
+    from orchestrator.journal.store import Store
     from orchestrator.workflows.engine import WorkflowResult
 
 __all__ = ["Job", "job_of", "new_job", "play"]
@@ -74,6 +78,8 @@ def new_job(
     if not source.is_dir():
         fault = "is not a folder" if source.exists() else "there is no such folder"
         raise InputFault(f"--workspace {source}", fault, "name the folder that the agents shall work on")
+    if report is not None:
+        check_report(report.absolute())
     return _job(what, source, model or "", store or default_store(), source if in_place else None, report)
 
 
@@ -113,6 +119,15 @@ def _absolute(model: str) -> str:
     return f"{provider}:{Path(rest).absolute()}" if provider == "playbook" else model
 
 
+def check_report(folder: Path) -> None:
+    """Raise `InputFault` when no report could be written into *folder*, as far as can be told without writing."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputFault(f"--report {folder}", f"{nearest} is not a folder", "name a folder that can be written")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputFault(f"--report {folder}", f"{nearest} cannot be written", "name a folder that can")
+
+
 def check_requirements(product: Product) -> None:
     """Raise `InputFault` when a command that the product's tools run is not installed."""
     import importlib.util
@@ -138,18 +153,12 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    workspace = job.workspace or await _copy(job.source, job.plan.name)
-    report = (job.report or new_folder("reports", job.plan.name)).absolute()
-    model = open_model(job.model) if job.model else None
-    if model is None:
-        assert job.product is not None
-        model = job.product.model()
-    limits = SessionLimits(total=100_000) if job.product is None else job.product.limits
-    title = f"{job.plan.name} on {job.source}"
-    about = Observability(title=title, labels=job.labels(workspace, report))
     store = open_store(job.store)
     try:
-        config = RuntimeConfig(model, limits=limits, workspace=workspace, store=store, observability=about)
+        await store.sessions()  # a store that cannot be used is told before anything is made
+        workspace = job.workspace or await _copy(job.source, job.plan.name)
+        report = (job.report or new_folder("reports", job.plan.name)).absolute()
+        config = _config(job, store, workspace, report)
         handle = None
         if resume is not None:
             handle = SessionHandle(resume, store.url, root_definition(job.plan).fingerprint)
@@ -167,10 +176,25 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     return 0 if told.ok else 1
 
 
+def _config(job: Job, store: Store, workspace: Path, report: Path) -> RuntimeConfig:
+    model = open_model(job.model) if job.model else None
+    if model is None:
+        assert job.product is not None
+        model = job.product.model()
+    limits = SessionLimits(total=100_000) if job.product is None else job.product.limits
+    about = Observability(title=f"{job.plan.name} on {job.source}", labels=job.labels(workspace, report))
+    return RuntimeConfig(model, limits=limits, workspace=workspace, store=store, observability=about)
+
+
 async def _copy(source: Path, name: str) -> Path:
-    target = new_folder("work", name) / "tree"
-    await asyncio.to_thread(copy_tree, source, target)
-    return target
+    """Return a new copy of *source*. Nothing is left of one that fails."""
+    folder = new_folder("work", name)
+    try:
+        await asyncio.to_thread(copy_tree, source, folder / "tree")
+    except WorkspaceRefused:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder / "tree"
 
 
 def _report(job: Job, run: WorkflowRun, entries: tuple[object, ...], result: WorkflowResult) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cyclopts import App, CycloptsError
@@ -43,8 +44,14 @@ def call(arguments: list[str] | None = None) -> int:
 
 
 def main() -> None:
-    """Entry point of the command."""
-    sys.exit(call())
+    """Entry point of the command. Whoever reads its output may stop reading: that is no fault of anybody."""
+    code = call()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from actors.messages import (
     TurnOpened,
     TurnOrigin,
     TurnStopped,
+    Usage,
 )
 from orchestrator.journal.records import (
     ActorExited,
@@ -105,7 +106,7 @@ def _resumed(state: SessionState, _: str, __: SessionResumed) -> None:
             below = f"{actor.path}/"
             mark = max(a.last_fact for a in state.actors.values() if a is actor or a.path.startswith(below))
             actor.stuck = not state.parked and actor.crash_mark == mark
-            actor.crash_mark = mark
+            actor.crash_mark = 0 if state.parked else mark
     state.parked = False
 
 
@@ -154,12 +155,12 @@ def _ended(state: SessionState, path: str, record: TurnEnded) -> None:
     if accepted is not None and accepted.origin is TurnOrigin.STEP:
         state.step_ends[record.turn] = record
     actor.waiting = [waiting for waiting in actor.waiting if waiting.turn != record.turn]
-    for key in [key for key, intent in state.in_doubt.items() if key[0] == path and intent.turn == record.turn]:
-        intent = state.in_doubt.pop(key)
-        state.unresolved[intent.effect_key] = intent
     actor.ended = None
     actor.offered = None
     actor.stuck = False
+    for key, intent in tuple(state.in_doubt.items()):
+        if key[0] == path and intent.turn == record.turn:
+            state.unresolved[intent.effect_key] = state.in_doubt.pop(key)
 
 
 def _intended(state: SessionState, path: str, record: CallIntended) -> None:
@@ -170,8 +171,14 @@ def _call_finished(state: SessionState, path: str, record: CallFinished) -> None
     intent = state.in_doubt.pop((path, record.result.call_id), None)
     if intent is not None and record.result.outcome is Outcome.UNKNOWN:
         state.unresolved[intent.effect_key] = intent
+    if record.result.outcome is not Outcome.DENIED:
+        state.actors[path].spent += Usage(calls=1)
     for turn in record.discharged:
         _discharge(state, turn, "result")
+
+
+def _replied(state: SessionState, path: str, record: ModelReplied) -> None:
+    state.actors[path].spent += record.reply.usage
 
 
 def _settled(state: SessionState, _: str, record: EffectSettled) -> None:
@@ -247,6 +254,7 @@ HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     TurnEnded: _ended,
     CallIntended: _intended,
     CallFinished: _call_finished,
+    ModelReplied: _replied,
     EffectSettled: _settled,
     Steered: _steered,
     OutcomeRecorded: _outcome,

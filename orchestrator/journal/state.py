@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.loop import IDLE, LoopState
+from actors.messages import Usage
 from orchestrator.focus import OPEN, Policy
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class ActorState:
         "offered",
         "path",
         "spawned",
+        "spent",
         "stuck",
         "task",
         "terms",
@@ -70,6 +72,7 @@ class ActorState:
         self.last_fact = 0
         self.crash_mark = 0
         self.stuck = False
+        self.spent = Usage()
 
     def accepted(self, turn: str) -> TurnAccepted | None:
         """Return the accepted and not yet ended turn with this id."""

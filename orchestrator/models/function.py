@@ -64,8 +64,12 @@ class FunctionModel:
             known = ", ".join(sorted(self._plays)) or "none"
             msg = f"the playbook has no function for the agent {request.agent!r} (it has: {known})"
             raise ModelError(msg)
-        answer = play(request)
-        reply = as_reply(await answer if inspect.isawaitable(answer) else answer)
+        try:
+            answer = play(request)
+            reply = as_reply(await answer if inspect.isawaitable(answer) else answer)
+        except SystemExit as error:
+            msg = f"the playbook's function for {request.agent!r} wants to exit the program ({error.code})"
+            raise ModelError(msg) from error
         if reply.text:
             delta(reply.text)
         return reply

@@ -31,7 +31,7 @@ def open_model(name: str) -> Model:
         raise UnknownModel(name, f"there is no file {rest}", KNOWN)
     try:
         plays = runpy.run_path(str(path)).get("PLAYS")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UnknownModel(name, f"{rest} does not run: {type(error).__name__}: {error}", KNOWN) from error
     if not isinstance(plays, dict) or not all(callable(play) for play in plays.values()):
         raise UnknownModel(name, f"{rest} defines no PLAYS that maps agent names to functions", KNOWN)

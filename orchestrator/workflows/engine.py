@@ -87,6 +87,7 @@ class Engine:
         self._limits = limits or Limits()
         self._outputs: dict[str, Any] = {}
         self._owners: dict[str, Member] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
 
     @property
     def _journal(self) -> Journal:
@@ -135,14 +136,18 @@ class Engine:
         """Run one step, or take its outcome from the record."""
         known = self._journal.state.finished_steps.get(step.id)
         if known is None:
-            outcome = await self._items(step) if step.for_each else self._ended(step, step.id)
-            outcome = outcome or await self._turn(step, step.id, None, self._owner(step))
+            outcome = await (self._items(step) if step.for_each else self._alone(step))
         else:
             outcome = StepOutcome(step.id, known.ok, known.output, known.detail)
         if outcome.ok:
             structured = bool(step.output or step.for_each)
             self._outputs[step.id] = decoded(outcome.output) if structured else outcome.output
         return outcome
+
+    async def _alone(self, step: Step) -> StepOutcome:
+        """Run a step that has no items once its actor is free, so that no other turn has what this one is lent."""
+        async with self._turns.setdefault(step.agent, asyncio.Lock()):
+            return self._ended(step, step.id) or await self._turn(step, step.id, None, self._owner(step))
 
     async def _items(self, step: Step) -> StepOutcome:
         """Run every item of a ``for_each`` step; its output is the list of theirs, null for one that failed."""

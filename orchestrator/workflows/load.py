@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import attrs
+import msgspec
 
 from orchestrator.workflows.cast import check_definitions
 from orchestrator.workflows.check import check_agents, check_steps
@@ -22,8 +26,9 @@ if TYPE_CHECKING:
 
     from actors.tools import Tool
 
-__all__ = ["load_plan", "parse_plan"]
+__all__ = ["check_file", "load_plan", "parse_plan"]
 
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 MAX_AGENTS = 1000
 MAX_STEPS = 1000
 PLAN_KEYS = ("name", "description", "agents", "steps")
@@ -41,6 +46,28 @@ def load_plan(path: Path, pool: Mapping[str, Tool] | None = None) -> Plan:
     text = read_text(Workspace(real.parent), f"./{real.name}", str(path), Mark(str(path), 1, 1), faults)
     faults.settle(str(path))
     return parse_plan(text, str(path), directory=real.parent, pool=pool)
+
+
+def check_file(path: Path, pool: Mapping[str, Tool] | None = None) -> None:
+    """Check the workflow file at *path*, or the agent file: one with a role and without agents and steps. Blocks.
+
+    An agent file's children are not looked for: they are agents of the workflow that names the file.
+
+    :raises PlanError: with every fault found.
+    """
+    faults = FaultLog()
+    real = Path(os.path.realpath(path))
+    text = read_text(Workspace(real.parent), f"./{real.name}", str(path), Mark(str(path), 1, 1), faults)
+    faults.settle(str(path))
+    root = read_document(text, str(path), FaultLog())
+    if not isinstance(root, MappingNode) or not root.get("role") or root.get("agents") or root.get("steps"):
+        parse_plan(text, str(path), directory=real.parent, pool=pool)
+        return
+    draft = read_agent(Scalar(root.mark, NOT_IN_NAMES.sub("-", real.stem)[:128], plain=True), root, faults)
+    if pool is not None and not faults.faults:
+        alone = attrs.evolve(draft, spec=msgspec.structs.replace(draft.spec, children=()), children=())
+        check_definitions((alone,), pool, faults)
+    faults.settle(str(path))
 
 
 def parse_plan(text: str, place: str, *, directory: Path | None = None, pool: Mapping[str, Tool] | None = None) -> Plan:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from actors.grants import Access
 from actors.messages import Limits
 from actors.tools import tool
-from orchestrator.journal.fold import fold
+from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import decode
 from orchestrator.journal.state import ActorState, OwedOutcome, SessionState
@@ -69,7 +69,7 @@ class Shadow:
             self.compare(journal)
             forward(journal, actor, record)
             data = journal._log.shelf.records[-1]  # type: ignore[attr-defined]  # a memory log
-            self.state.apply(decode(data))
+            apply(self.state, decode(data))
 
         monkeypatch.setattr(Journal, "append", append)
 

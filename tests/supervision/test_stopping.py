@@ -123,7 +123,7 @@ async def test_stopping_the_tree_ends_every_descendant_silently_and_the_session_
         assert faults(await it.entries()) == []
 
 
-@pytest.mark.requirement("B52")
+@pytest.mark.requirement("I14")
 async def test_after_a_stop_of_the_tree_no_actor_asks_a_model_or_starts_a_child() -> None:
     asked: list[str] = []
     first = Blocked()
@@ -145,7 +145,7 @@ async def test_after_a_stop_of_the_tree_no_actor_asks_a_model_or_starts_a_child(
         assert list(it.supervisor.members) == ["boss"]
 
 
-@pytest.mark.requirement("B52")
+@pytest.mark.requirement("I14")
 async def test_a_stop_of_the_tree_also_ends_a_child_that_is_just_being_started() -> None:
     late = Blocked()
     boss = agent("boss", children=[agent("late")])

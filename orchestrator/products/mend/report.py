@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 NO_FIX = (
-    "the linter offers no fix, the fix overlaps another one, or the file cannot be rewritten exactly from what is shown "
-    "of it (line ends of CRLF, a byte order mark, not UTF-8, too long)"
+    "the linter offers no fix, the fix overlaps another one, or the file cannot be rewritten exactly from what is "
+    "shown of it (line ends of CRLF, a byte order mark, not UTF-8, too long)"
 )
 FATES = ("fixed", "rejected", "not applied", "no fix", "not reviewed")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,7 @@ async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
     before = await to_thread.run_sync(read_source, context.workspace, found.path)
     try:
         after = apply(before, found.diff)
-        compile(after, found.path, "exec", dont_inherit=True)
+        _compile(after, found.path)
     except (PatchError, SyntaxError, ValueError) as error:
         return {"applies": not isinstance(error, PatchError), "compiles": False, "fault": str(error)[:500]}
     root = context.workspace.root
@@ -110,6 +111,13 @@ async def verify_tree(context: ToolContext) -> dict[str, Any]:
     finally:
         await to_thread.run_sync(shutil.rmtree, parent, True)  # noqa: FBT003  # ignore_errors
     return {"findings": len(findings), "compiles": not broken, "broken": broken}
+
+
+def _compile(text: str, path: str) -> None:
+    """Raise SyntaxError or ValueError for a text that is no Python; what the compiler merely warns of is not told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, path, "exec", dont_inherit=True)
 
 
 def read_source(workspace: Workspace, path: str) -> str:

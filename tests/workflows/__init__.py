@@ -1,0 +1,1 @@
+"""Tests of workflow files, plans, and the engine."""
