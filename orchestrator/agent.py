@@ -124,7 +124,7 @@ class SessionStart:
             self._session = await self._people(supervisor, folded, events)
         except BaseException:
             supervisor.closing = True
-            await supervisor.halt()
+            await supervisor.stops.all()
             await journal.close("open")
             raise
         return self._session
@@ -134,15 +134,14 @@ class SessionStart:
         journal, principal = supervisor.journal, self._config.principal
         supervisor.intrinsics.update(Desk(journal).tools())
         children = Children(supervisor, self.registry)
-        if folded is None:
-            supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
-        else:
+        known = None
+        if folded is not None:
             revive(supervisor, self.registry, folded, principal.grants)
-            root_state = folded.actors.get(self._definition.address)
-            if root_state is None:
-                supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
-            elif root_state.exited:
-                raise HandleRefused(f"the session's root has ended: {root_state.exited}")
+            known = folded.actors.get(self._definition.address)
+        if known is None:
+            supervisor.spawn(self.registry.resolve(self._definition), None, principal.grants, keep=True)
+        elif known.exited:
+            raise HandleRefused(f"the session's root has ended: {known.exited}")
         await journal.sync()
         opened = journal.state.opened
         assert opened is not None

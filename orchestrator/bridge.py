@@ -25,7 +25,7 @@ from actors.tools import Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.context import CallContext, Delivered, SessionRecord
 from orchestrator.denials import deny
-from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, Spent
+from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval
 from orchestrator.gathering import Gathering
 from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
 from orchestrator.outputs import as_text, preview
@@ -41,12 +41,11 @@ if TYPE_CHECKING:
     from orchestrator.clock import Deadlines
     from orchestrator.facts import Verdict
     from orchestrator.journal.journal import Journal
-    from orchestrator.member import Member
     from orchestrator.registry import Registered
+    from orchestrator.runtime import SessionLimits
     from orchestrator.workspace.roots import Workspace
 
     Intrinsic = Callable[[Capability, ToolCall, Mapping[str, Any]], Awaitable[Any]]
-    Crowded = Callable[[Member], Spent | None]
 
 __all__ = ["Bridge"]
 
@@ -56,7 +55,7 @@ NOTHING_MISSING: frozenset[str] = frozenset()
 
 
 class Bridge:
-    """The bridge of one session. ``intrinsics`` does the tools of reserved names; ``crowded`` counts children."""
+    """The bridge of one session. ``intrinsics`` does the tools of reserved names."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Bridge:
         principal: str,
         workspace: Workspace | None,
         intrinsics: Mapping[str, Intrinsic],
-        crowded: Crowded,
+        limits: SessionLimits,
     ) -> None:
         self._journal = journal
         self._deadlines = deadlines
@@ -73,7 +72,7 @@ class Bridge:
         self._workspace = workspace
         self._record = SessionRecord(journal.state)
         self._intrinsics = intrinsics
-        self._gathering = Gathering(journal, workspace, crowded)
+        self._gathering = Gathering(journal, workspace, limits)
         self._offers: dict[tuple[object, ...], Offer] = {}
 
     def offer(self, capability: Capability) -> Offer:

@@ -115,7 +115,7 @@ class Children:
         turn = supervisor.accept(child, task)
         if member.explicit_stop:
             child.explicit_stop = member.explicit_stop
-            supervisor.stop_turn(child, turn, StopReason.CANCELLED, member.explicit_stop)
+            supervisor.stops.turn(child, turn, StopReason.CANCELLED, member.explicit_stop)
 
     async def _outcome(self, capability: Capability, path: str, turn: str, *, stop: bool) -> Delivered:
         """Wait for the outcome of *turn* and take it; nobody else gets it. With *stop*, cancelling stops the child."""
@@ -148,7 +148,7 @@ class Children:
             member.explicit_stop = member.explicit_stop or reason
         for member in reversed(members):
             for accepted in tuple(self._supervisor.journal.state.actors[member.path].waiting):
-                self._supervisor.stop_turn(member, accepted.turn, StopReason.CANCELLED, reason)
+                self._supervisor.stops.turn(member, accepted.turn, StopReason.CANCELLED, reason)
 
     # Asking and steering
 
@@ -189,7 +189,7 @@ class Children:
         child = self._supervisor.members.get(path)
         if child is None:
             return f"{arguments['child']} had ended already."
-        await self._supervisor.stop(child, "stopped by its parent")
+        await self._supervisor.stops.tree(child, "stopped by its parent")
         return f"{arguments['child']} was stopped, with everything below it."
 
     async def collect_child(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:

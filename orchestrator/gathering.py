@@ -10,16 +10,15 @@ from orchestrator.facts import Capability as Right
 from orchestrator.facts import Facts, Spent, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from actors.tools import Tool
     from orchestrator.capability import Capability
     from orchestrator.journal.journal import Journal
     from orchestrator.member import Member
     from orchestrator.registry import Registered
+    from orchestrator.runtime import SessionLimits
     from orchestrator.workspace.roots import Workspace
-
-    Crowded = Callable[[Member], Spent | None]
 
 __all__ = ["Gathering"]
 
@@ -27,12 +26,12 @@ NOTHING_MISSING: frozenset[str] = frozenset()
 
 
 class Gathering:
-    """Gathers the facts of one session's decisions. ``crowded`` tells which limit of children an actor has reached."""
+    """Gathers the facts of one session's decisions."""
 
-    def __init__(self, journal: Journal, workspace: Workspace | None, crowded: Crowded) -> None:
+    def __init__(self, journal: Journal, workspace: Workspace | None, limits: SessionLimits) -> None:
         self._journal = journal
         self._workspace = workspace
-        self._crowded = crowded
+        self._limits = limits
         self._context = frozenset({"principal"} | ({"workspace"} if workspace is not None else set()))
 
     def facts(
@@ -80,6 +79,18 @@ class Gathering:
         if exhausted:
             return Spent(budget=exhausted)
         return self._crowded(member) if name == "delegate" else None
+
+    def _crowded(self, member: Member) -> Spent | None:
+        """Tell which limit of children *member* has reached."""
+        limits = self._limits
+        if member.depth >= limits.depth:
+            return Spent(children="too_deep", detail=f"{member.path} is at the depth limit of {limits.depth}")
+        if member.alive_children() >= limits.alive:
+            return Spent(children="too_many_children", detail=f"{limits.alive} children are alive, the limit")
+        if self._journal.state.spawned >= limits.total:
+            detail = f"the session has started {limits.total} actors, the limit"
+            return Spent(children="too_many_children", detail=detail)
+        return None
 
     def _targets(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Target, ...]:
         paths = [path for name in sorted(tool.targets) for path in _strings(arguments.get(name))]

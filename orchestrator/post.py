@@ -53,7 +53,7 @@ class Mail:
             try:
                 result = await self._supervisor.wait(member, turn)
             except asyncio.CancelledError:
-                self._supervisor.stop_turn(member, turn, StopReason.CANCELLED, "the asker gave up waiting")
+                self._supervisor.stops.turn(member, turn, StopReason.CANCELLED, "the asker gave up waiting")
                 raise
         return EndTurn(turn, result.stop_reason, result.output, result.usage, "; ".join(result.diagnostics))
 
@@ -61,7 +61,7 @@ class Mail:
         """Stop an actor and all below it; see `ActorRef.stop`. An actor that has ended is left as it is."""
         member = self._supervisor.members.get(actor)
         if member is not None:
-            await self._supervisor.stop(member, clean(reason))
+            await self._supervisor.stops.tree(member, clean(reason))
 
     def _member(self, actor: str) -> Member:
         member = self._supervisor.members.get(actor)

@@ -73,7 +73,7 @@ class Session:
                 return await waiting
             except asyncio.CancelledError:
                 if not self._supervisor.closing:
-                    self._supervisor.stop_turn(self._root, turn_id, StopReason.CANCELLED, "the caller gave up waiting")
+                    self._supervisor.stops.turn(self._root, turn_id, StopReason.CANCELLED, "the caller gave up waiting")
                 raise
         finally:
             self._running = False
@@ -127,7 +127,7 @@ class Session:
         supervisor, journal = self._supervisor, self._supervisor.journal
         supervisor.closing = True
         open_turns = [accepted.turn for actor in journal.state.actors.values() for accepted in actor.waiting]
-        await supervisor.halt()
+        await supervisor.stops.all()
         try:
             journal.append("", SessionParked(tuple(open_turns)))
         finally:
@@ -170,9 +170,11 @@ class Session:
             for member in root.subtree()[1:]:
                 member.explicit_stop = member.explicit_stop or TREE
         for accepted in waiting if message.scope == "tree" else waiting[:1]:
-            supervisor.stop_turn(root, accepted.turn, StopReason.CANCELLED, "stopped by a message")
+            supervisor.stops.turn(root, accepted.turn, StopReason.CANCELLED, "stopped by a message")
         if message.scope == "tree":
-            await asyncio.gather(*(supervisor.stop(child, TREE) for child in tuple((root.children or {}).values())))
+            await asyncio.gather(
+                *(supervisor.stops.tree(child, TREE) for child in tuple((root.children or {}).values()))
+            )
         return DeliveryResult("stopping", turn)
 
 

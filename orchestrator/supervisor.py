@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Actor
 from actors.grants import Grants, attenuate
-from actors.loop import Phase, failures
+from actors.loop import failures
 from actors.mailbox import Mailbox
-from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened, TurnStopped, Usage
+from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened
 from actors.roles import ROLES
 from actors.roles.role import cap
 from actors.text import clip
@@ -25,12 +25,11 @@ from orchestrator.account import Account
 from orchestrator.bridge import Bridge
 from orchestrator.capability import Capability
 from orchestrator.clock import Deadlines
+from orchestrator.crashes import Crashes
 from orchestrator.events import Delta
-from orchestrator.facts import Spent
 from orchestrator.journal.fault import StoreError
 from orchestrator.journal.records import (
     ActorExited,
-    ActorRestarted,
     ActorSpawned,
     Drop,
     Noted,
@@ -42,7 +41,7 @@ from orchestrator.journal.records import (
 from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
-from orchestrator.restart import Decision, on_exit
+from orchestrator.stopping import Stopping
 from orchestrator.telemetry import log
 from orchestrator.turn import Result
 from orchestrator.waits import Waits
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from orchestrator.events import Events
     from orchestrator.journal.journal import Journal
     from orchestrator.registry import Resolved
-    from orchestrator.runtime import RuntimeConfig, SessionLimits
+    from orchestrator.runtime import RuntimeConfig
     from orchestrator.workspace.roots import Workspace
 
 __all__ = ["Supervisor"]
@@ -65,33 +64,10 @@ __all__ = ["Supervisor"]
 MAX_REASON = 500
 
 
-def crowded(limits: SessionLimits, journal: Journal) -> Callable[[Member], Spent | None]:
-    """Return what tells the decision which limit of children an actor has reached."""
-
-    def look(member: Member) -> Spent | None:
-        if member.depth >= limits.depth:
-            return Spent(children="too_deep", detail=f"{member.path} is at the depth limit of {limits.depth}")
-        if member.alive_children() >= limits.alive:
-            return Spent(children="too_many_children", detail=f"{limits.alive} children are alive, the limit")
-        if journal.state.spawned >= limits.total:
-            return Spent(
-                children="too_many_children", detail=f"the session has started {limits.total} actors, the limit"
-            )
-        return None
-
-    return look
-
-
 class Supervisor:
     """Owns the actors of one session. ``on_ended`` hears of every turn's end before the waiting caller does."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        config: RuntimeConfig,
-        workspace: Workspace | None,
-        events: Events,
-    ) -> None:
+    def __init__(self, journal: Journal, config: RuntimeConfig, workspace: Workspace | None, events: Events) -> None:
         self.journal = journal
         self.limits = config.limits
         self.members: dict[str, Member] = {}
@@ -101,23 +77,23 @@ class Supervisor:
         self.fault: StoreError | None = None
         self.on_ended: Callable[[Member, TurnAccepted, EndTurn], None] = lambda *_: None
         self.on_idle: Callable[[Member], None] = lambda _: None
-        self._clock = config.observability.clock
-        self._deadlines = Deadlines(self._clock)
+        self.clock = config.observability.clock
+        self.deadlines = Deadlines(self.clock)
         self._model = gated(config.model, config.limits.model_requests)
         self._events = events
         self.waits = Waits()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.stops = Stopping(self)
+        self.crashes = Crashes(self)
+        self.tasks: set[asyncio.Task[Any]] = set()
         self._turn_deadlines: dict[str, int] = {}
         self.bridge = Bridge(
             journal,
-            self._deadlines,
+            self.deadlines,
             config.principal.name,
             workspace,
             self.intrinsics,
-            crowded(config.limits, journal),
+            config.limits,
         )
-
-    # Actors
 
     def spawn(
         self,
@@ -159,11 +135,11 @@ class Supervisor:
         self, path: str, resolved: Resolved, parent: Member | None, record: ActorSpawned, *, keep: bool
     ) -> Member:
         """Make the live member of an actor that is on record."""
-        account = Account(record.grants.budget, self._clock)
+        account = Account(record.grants.budget, self.clock)
         member = Member(path, resolved, parent, record.grants, account, self.journal.state)
         member.background = record.background
         member.keep = keep
-        member.actor = self._actor(member)
+        member.actor = self.actor_of(member)
         self.members[path] = member
         if parent is not None:
             if parent.children is None:
@@ -171,13 +147,14 @@ class Supervisor:
             parent.children[member.id] = member
         return member
 
-    def _actor(self, member: Member) -> Actor:
+    def actor_of(self, member: Member) -> Actor:
+        """Make a fresh driver for *member*."""
         definition, mailbox = member.resolved.definition, Mailbox(member.path, self.limits.mailbox)
         return Actor(member.path, definition, member.resolved.instructions, self._model, self, self._start, mailbox)
 
     def _start(self, actor: Actor, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._guard(actor, work), name=actor.path)
-        self._tasks.add(task)
+        self.tasks.add(task)
         return task
 
     async def _guard(self, actor: Actor, work: Coroutine[Any, Any, None]) -> None:
@@ -187,23 +164,21 @@ class Supervisor:
         except asyncio.CancelledError:
             if self.closing or self._is_gone(actor):
                 raise
-            await self._crashed(actor, "its task was cancelled, and nobody asked to stop it")
+            await self.crashes.take(actor, "its task was cancelled, and nobody asked to stop it")
         except StoreError as error:
             self.fail(error)
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  # the guard
-            await self._crashed(actor, clip(f"{type(error).__name__}: {error}", MAX_REASON))
+            await self.crashes.take(actor, clip(f"{type(error).__name__}: {error}", MAX_REASON))
         finally:
             task = asyncio.current_task()
             assert task is not None
-            self._tasks.discard(task)
+            self.tasks.discard(task)
 
     def _is_gone(self, actor: Actor) -> bool:
         member = self.members.get(actor.path)
         return member is None or member.actor is not actor or not actor.active()
-
-    # Turns
 
     def accept(self, member: Member, turn: TurnAccepted) -> str:
         """Record *turn* and put it into the actor's mailbox; return its id. Raises `MailboxFull`, recording nothing."""
@@ -227,7 +202,7 @@ class Supervisor:
         member.waiters.setdefault(turn, []).append(future)
         return future
 
-    def _answer(self, member: Member, end: EndTurn) -> None:
+    def answer(self, member: Member, end: EndTurn) -> None:
         """Give everyone who waits for the turn its result."""
         futures = member.waiters.pop(end.turn, None) if member.waiters else None
         if futures:
@@ -247,8 +222,8 @@ class Supervisor:
         if accepted.limits.seconds is not None:
             seconds = accepted.limits.seconds
             detail = f"the turn did not end within its {seconds:g} s"
-            late = lambda: self.stop_turn(member, turn, StopReason.TIMED_OUT, detail)  # noqa: E731
-            self._turn_deadlines[turn] = self._deadlines.add(seconds, late)
+            late = lambda: self.stops.turn(member, turn, StopReason.TIMED_OUT, detail)  # noqa: E731
+            self._turn_deadlines[turn] = self.deadlines.add(seconds, late)
         return capability
 
     def recorded(self, actor: Actor, fact: Fact) -> None:
@@ -282,12 +257,12 @@ class Supervisor:
             member.capability = None
         deadline = self._turn_deadlines.pop(end.turn, None)
         if deadline is not None:
-            self._deadlines.remove(deadline)
+            self.deadlines.remove(deadline)
         self.on_ended(member, accepted, end)
         self.journal.append(member.path, TurnEnded(end.turn, end.reason, end.output, end.usage, end.detail))
         end_loans(self.journal, member.path, end.turn)
         await self.journal.sync()
-        self._answer(member, end)
+        self.answer(member, end)
         self.on_idle(member)
 
     def _result(self, member: Member, end: EndTurn) -> Result:
@@ -295,53 +270,6 @@ class Supervisor:
         failed = failures(member.actor.state)
         fingerprint = member.resolved.definition.fingerprint
         return Result(end.output, end.reason, end.usage, failed, notes, fingerprint, end.turn)
-
-    # Stopping
-
-    def stop_turn(self, member: Member, turn: str, reason: StopReason, detail: str = "") -> None:
-        """Stop a turn, in flight or waiting. Never waits."""
-        capability = member.capability
-        if capability is not None and capability.turn == turn:
-            capability.stopping = True
-        if member.actor.stop(TurnStopped(turn, reason, detail)) and capability is not None:
-            self._deadlines.add(self.limits.grace_s, lambda: self._insist(member, capability))
-
-    def _insist(self, member: Member, capability: Capability) -> None:
-        """The grace time is over: cancel again, and arm the last resort."""
-        if member.capability is capability:
-            for task in tuple(capability.running.values()):
-                task.cancel()
-            member.actor.stop(TurnStopped(capability.turn, StopReason.CANCELLED))
-            self._deadlines.add(self.limits.grace_s, lambda: self._leave_behind(member, capability))
-
-    def _leave_behind(self, member: Member, capability: Capability) -> None:
-        """The code does not yield: end the turn without it, and say so."""
-        if member.capability is capability and not capability.revoked:
-            capability.revoked = True
-            names = ", ".join(sorted(capability.running)) or "the model request"
-            log.warning("task abandoned", actor=member.path, turn=capability.turn, calls=names)
-            self.abandoned.append(
-                f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})"
-            )
-            member.actor.abandon()
-
-    async def stop(self, member: Member, reason: str, *, how: StopReason = StopReason.CANCELLED) -> None:
-        """Stop *member* and all below it for good; return when each has ended. Stopping twice is fine."""
-        members = member.subtree()
-        for each in members:
-            if not each.explicit_stop:
-                each.explicit_stop = reason
-            if each.capability is not None:
-                each.capability.stopping = True
-        waits = []
-        for each in reversed(members):
-            for accepted in tuple(self.journal.state.actors[each.path].waiting):
-                waits.append(self.wait(each, accepted.turn))
-                self.stop_turn(each, accepted.turn, how, reason)
-        if waits:
-            await asyncio.wait(waits)
-        for each in reversed(members):
-            self.exit(each, reason)
 
     def exit(self, member: Member, reason: str) -> None:
         """Take *member* out of the session; it has no open turn. What it is still owed goes to nobody."""
@@ -356,84 +284,6 @@ class Supervisor:
         if parent is not None and parent.children is not None:
             parent.children.pop(member.id, None)
             parent.account.settle(member.account)
-
-    async def halt(self) -> None:
-        """Cancel every task of the session, recording nothing, and answer whoever waits for a turn: it is suspended.
-
-        What does not yield within the grace time twice is left behind and named.
-        """
-        for member in self.members.values():
-            if member.capability is not None:
-                member.capability.revoked = True
-            member.actor.halt()
-        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
-        for _ in range(2):
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                _, tasks = await asyncio.wait(tasks, timeout=self.limits.grace_s)
-        self.abandoned.extend(
-            f"abandoned: a task of {task.get_name()} did not yield to the end of the session" for task in tasks
-        )
-        for member in self.members.values():
-            for turn in tuple(member.waiters or ()):
-                detail = "the session was closed; resume it to go on"
-                self._answer(member, EndTurn(turn, StopReason.SUSPENDED, "", Usage(), detail))
-        self._deadlines.close()
-
-    # Crashes
-
-    async def _crashed(self, actor: Actor, reason: str) -> None:
-        """An activation ended with an exception: restart the actor from the journal, or end it and tell the parent."""
-        member = self.members.get(actor.path)
-        if member is None or member.actor is not actor:
-            return
-        actor.crashed()
-        if member.capability is not None:
-            member.capability.revoked = True
-            member.capability = None
-        restart = self.limits.restart
-        decision, member.restarts = on_exit(
-            restart.kind, crashed=True, restarts=member.restarts, now=self._clock.now(), intensity=restart.intensity
-        )
-        try:
-            if decision is Decision.RESTART:
-                incarnation = self.journal.state.actors[member.path].incarnation + 1
-                log.warning("actor restarted", actor=member.path, incarnation=incarnation, reason=reason)
-                self.journal.append(member.path, ActorRestarted(incarnation, reason))
-                await self.on_restart(member)
-            else:
-                await self._escalate(member, reason)
-        except StoreError as error:
-            self.fail(error)
-
-    async def on_restart(self, member: Member) -> None:
-        """Rebuild *member* from the journal under a new incarnation and let it go on."""
-        from orchestrator.recovery import loop_of, take_up
-
-        loop = await loop_of(self.journal, member.path)
-        old, member.actor = member.actor, self._actor(member)
-        for accepted in self.journal.state.actors[member.path].waiting:
-            stop = old.mailbox.take_stop(accepted.turn)
-            if stop is not None:
-                member.actor.mailbox.stop(stop)
-        await take_up(self, member, loop, stuck=False)
-
-    async def _escalate(self, member: Member, reason: str) -> None:
-        """Too many crashes: fail what is open, end the actor; its parent is owed the failure."""
-        detail = f"{member.path} crashed too often: {reason}"
-        log.error("actor gave up", actor=member.path, reason=reason)
-        actor = member.actor
-        member.explicit_stop = member.explicit_stop or detail
-        for accepted in tuple(self.journal.state.actors[member.path].waiting):
-            if actor.state.phase is Phase.IDLE or actor.state.turn != accepted.turn:
-                end = EndTurn(accepted.turn, StopReason.FAILED, "", Usage(), detail)
-            else:
-                end = actor.end(TurnStopped(accepted.turn, StopReason.FAILED, detail))
-            await self.ended(actor, end)
-        for child in tuple((member.children or {}).values()):
-            await self.stop(child, detail, how=StopReason.FAILED)
-        self.exit(member, detail)
 
     def fail(self, error: StoreError) -> None:
         """The journal takes nothing any more: everyone who waits is told, nothing further runs."""

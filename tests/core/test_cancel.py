@@ -233,7 +233,7 @@ async def test_a_stop_that_overtakes_its_turn_is_remembered() -> None:
         run = asyncio.ensure_future(session.run("go"))
         await gate.entered.wait()
         queued = await session.send(Turn("write"))
-        session._supervisor.stop_turn(session._root, queued.turn, StopReason.CANCELLED, "not any more")
+        session._supervisor.stops.turn(session._root, queued.turn, StopReason.CANCELLED, "not any more")
         gate.leave.set()
         await run
         await over(session, queued.turn)

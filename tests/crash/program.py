@@ -167,11 +167,11 @@ async def main(store: str, ledger: str, handle_file: str, place: str) -> None:
             turns = supervisor.journal.state.turns
             if waiting or not turns:
                 await session.run(None if waiting else "go")
-            while supervisor._tasks:
-                await asyncio.wait(set(supervisor._tasks))
+            while supervisor.tasks:
+                await asyncio.wait(set(supervisor.tasks))
             await session.run("anything left?")
-            while supervisor._tasks:
-                await asyncio.wait(set(supervisor._tasks))
+            while supervisor.tasks:
+                await asyncio.wait(set(supervisor.tasks))
 
 
 if __name__ == "__main__":

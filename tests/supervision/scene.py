@@ -57,8 +57,8 @@ class Scene:
 
     async def quiet(self) -> None:
         """Return when no actor is active."""
-        while self.supervisor._tasks:
-            await asyncio.wait(set(self.supervisor._tasks))
+        while self.supervisor.tasks:
+            await asyncio.wait(set(self.supervisor.tasks))
 
 
 @asynccontextmanager
