@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -25,7 +25,6 @@ from actors.messages import (
     EndTurn,
     ModelFailed,
     ModelReplied,
-    Note,
     RunCalls,
     Steered,
     ToolCall,
@@ -41,32 +40,10 @@ if TYPE_CHECKING:
 
     from actors.definition import AgentDefinition
     from actors.mailbox import Mailbox
-    from actors.messages import Effect, Fact, ModelReply, Note
-    from actors.ports import Model, Toolbox
+    from actors.messages import Effect, Fact, ModelReply
+    from actors.ports import Model, Owner, Toolbox
 
-__all__ = ["Actor", "Owner"]
-
-
-class Owner(Protocol):
-    """What an actor reports to. It records facts, hands out the toolbox of a turn, and hears of its end."""
-
-    def opened(self, actor: Actor, turn: str) -> Toolbox:
-        """A turn begins or goes on after a resume: return its toolbox."""
-
-    def recorded(self, actor: Actor, fact: Fact) -> None:
-        """A fact is about to be applied: record it."""
-
-    def offered(self, actor: Actor, offer: Offer) -> None:
-        """A model request with this offer is about to be sent."""
-
-    def noted(self, actor: Actor, note: Note) -> None:
-        """Something that subscribers should see."""
-
-    def delta(self, actor: Actor, text: str) -> None:
-        """A piece of the model's text came in."""
-
-    async def ended(self, actor: Actor, end: EndTurn) -> None:
-        """The turn is over; returns when its end is durable."""
+__all__ = ["Actor"]
 
 
 class Actor:

@@ -63,9 +63,7 @@ TRUNCATED = "The output limit cut this reply, so the call was not run. Send less
 CUT_ANSWER = "the output limit cut the answer"
 OVER_CALLS = "The turn's limit of tool calls is reached, so the call was not run. Answer with what you have."
 NO_TOOLS = "No tools are left in this turn, so the call was not run."
-REPEATED = (
-    "You have made the same call with the same result {count} times. Do something else, or answer with what you have."
-)
+REPEATED = "You made the same call with the same result {count} times. Do something else, or answer with what you have."
 
 
 class Phase(enum.StrEnum):

@@ -1,7 +1,7 @@
 """The ports of an actor: the only things outside itself that it can name.
 
-An actor holds a `Model` to ask and a `Toolbox` for the turn in flight. It can name neither a bridge, nor a registry,
-nor a policy.
+An actor holds a `Model` to ask, a `Toolbox` for the turn in flight, and an `Owner` it reports to. It can name neither a
+bridge, nor a registry, nor a policy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from actors.messages import Item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.messages import ModelReply, ToolCall, ToolResult
+    from actors.actor import Actor
+    from actors.messages import EndTurn, Fact, ModelReply, Note, ToolCall, ToolResult
 
-__all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Toolbox"]
+__all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Owner", "Toolbox"]
 
 
 class ModelError(Exception):
@@ -75,3 +76,25 @@ class Toolbox(Protocol):
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result, already recorded. Raises nothing but CancelledError."""
+
+
+class Owner(Protocol):
+    """What an actor reports to. It records facts, hands out the toolbox of a turn, and hears of its end."""
+
+    def opened(self, actor: Actor, turn: str) -> Toolbox:
+        """A turn begins or goes on after a resume: return its toolbox."""
+
+    def recorded(self, actor: Actor, fact: Fact) -> None:
+        """A fact is about to be applied: record it."""
+
+    def offered(self, actor: Actor, offer: Offer) -> None:
+        """A model request with this offer is about to be sent."""
+
+    def noted(self, actor: Actor, note: Note) -> None:
+        """Something that subscribers should see."""
+
+    def delta(self, actor: Actor, text: str) -> None:
+        """A piece of the model's text came in."""
+
+    async def ended(self, actor: Actor, end: EndTurn) -> None:
+        """The turn is over; returns when its end is durable."""

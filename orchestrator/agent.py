@@ -15,6 +15,7 @@ from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import Entry, SessionOpened, SessionResumed, decode
 from orchestrator.journal.state import SessionState
 from orchestrator.journal.store import Store, open_store
+from orchestrator.outcomes import Outcomes
 from orchestrator.recovery import finish, revive
 from orchestrator.registry import Registry
 from orchestrator.session import Session, SessionHandle
@@ -133,7 +134,8 @@ class SessionStart:
         """Start the root actor, or every actor that the journal knows, and return the session around them."""
         journal, principal = supervisor.journal, self._config.principal
         supervisor.intrinsics.update(Desk(journal).tools())
-        children = Children(supervisor, self.registry)
+        outcomes = Outcomes(supervisor)
+        Children(supervisor, self.registry, outcomes)
         known = None
         if folded is not None:
             revive(supervisor, self.registry, folded, principal.grants)
@@ -149,8 +151,8 @@ class SessionStart:
         root = supervisor.members[self._definition.address]
         if folded is not None:
             await finish(supervisor, folded)
-            children.resume()
-        return Session(handle, supervisor, children, root, events)
+            outcomes.resume()
+        return Session(handle, supervisor, outcomes, root, events)
 
     async def close(self) -> None:
         """Close the session, if it was started. Closing twice is fine."""

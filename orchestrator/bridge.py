@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ from orchestrator.context import CallContext, Delivered, SessionRecord
 from orchestrator.denials import deny
 from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval
 from orchestrator.gathering import Gathering
-from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
+from orchestrator.journal.records import CallIntended, EffectSettled
+from orchestrator.journal.work import OutputStored
 from orchestrator.outputs import as_text, preview
 from orchestrator.policy import decide
 from orchestrator.telemetry import log
@@ -231,7 +233,14 @@ class Bridge:
         """Record the one result of a call; a call whose turn is sealed already only settles its effect."""
         path = capability.member.path
         if result.denial is not None:
-            log.info("call denied", actor=path, tool=result.denial.tool, code=result.denial.code, turn=capability.turn)
+            log(
+                logging.INFO,
+                "call denied",
+                actor=path,
+                tool=result.denial.tool,
+                code=result.denial.code,
+                turn=capability.turn,
+            )
         if not capability.revoked:
             self._journal.append(path, CallFinished(capability.turn, result, discharged))
             return result

@@ -9,8 +9,8 @@ import msgspec
 from actors.grants import Grants
 
 if TYPE_CHECKING:
-    from orchestrator.journal.records import FindingRecorded, FixRecorded
     from orchestrator.journal.state import SessionState
+    from orchestrator.journal.work import FindingRecorded, FixRecorded
 
 __all__ = ["CallContext", "Delivered", "SessionRecord"]
 

@@ -7,6 +7,7 @@ failure.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from actors.loop import Phase
@@ -51,7 +52,7 @@ class Crashes:
         try:
             if decision is Decision.RESTART:
                 incarnation = self._supervisor.journal.state.actors[member.path].incarnation + 1
-                log.warning("actor restarted", actor=member.path, incarnation=incarnation, reason=reason)
+                log(logging.WARNING, "actor restarted", actor=member.path, incarnation=incarnation, reason=reason)
                 self._supervisor.journal.append(member.path, ActorRestarted(incarnation, reason))
                 await self._restart(member)
             else:
@@ -72,7 +73,7 @@ class Crashes:
     async def _escalate(self, member: Member, reason: str) -> None:
         """Too many crashes: fail what is open, end the actor; its parent is owed the failure."""
         detail = f"{member.path} crashed too often: {reason}"
-        log.error("actor gave up", actor=member.path, reason=reason)
+        log(logging.ERROR, "actor gave up", actor=member.path, reason=reason)
         actor = member.actor
         member.explicit_stop = member.explicit_stop or detail
         for accepted in tuple(self._supervisor.journal.state.actors[member.path].waiting):

@@ -9,7 +9,7 @@ import msgspec
 from actors.messages import Denial
 from orchestrator.context import Delivered
 from orchestrator.facts import NeedsApproval
-from orchestrator.journal.records import FindingRecorded, FixRecorded
+from orchestrator.journal.work import FindingRecorded, FixRecorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

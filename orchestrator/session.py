@@ -17,9 +17,9 @@ from orchestrator.turn import DeliveryResult, Result, Stop, Turn
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from orchestrator.children import Children
     from orchestrator.events import Event, Events
     from orchestrator.member import Member
+    from orchestrator.outcomes import Outcomes
     from orchestrator.supervisor import Supervisor
 
 __all__ = ["Session", "SessionHandle"]
@@ -44,11 +44,11 @@ class Session:
     """A live session. Made by ``Agent.start``; leaving its ``async with`` block closes it."""
 
     def __init__(
-        self, handle: SessionHandle, supervisor: Supervisor, children: Children, root: Member, events: Events
+        self, handle: SessionHandle, supervisor: Supervisor, outcomes: Outcomes, root: Member, events: Events
     ) -> None:
         self._handle = handle
         self._supervisor = supervisor
-        self._children = children
+        self._outcomes = outcomes
         self._root = root
         self._events = events
         self._running = False
@@ -158,7 +158,7 @@ class Session:
             reason = f"its policy names tools that {root.resolved.definition.name} does not have: {', '.join(unknown)}"
             supervisor.journal.append(root.path, TurnRejected(turn_id, reason))
             raise TurnRefused(turn_id, reason)
-        text, notices = self._children.with_notices(root, clean(turn.input))
+        text, notices = self._outcomes.with_notices(root, clean(turn.input))
         accepted = TurnAccepted(supervisor.next_turn(), text, origin, turn.policy, turn.grants, turn.limits, notices)
         return supervisor.accept(root, accepted)
 

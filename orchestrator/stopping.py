@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from actors.messages import EndTurn, StopReason, TurnStopped, Usage
@@ -52,7 +53,7 @@ class Stopping:
         if member.capability is capability and not capability.revoked:
             capability.revoked = True
             names = ", ".join(sorted(capability.running)) or "the model request"
-            log.warning("task abandoned", actor=member.path, turn=capability.turn, calls=names)
+            log(logging.WARNING, "task abandoned", actor=member.path, turn=capability.turn, calls=names)
             self._supervisor.abandoned.append(
                 f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})"
             )

@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor
@@ -288,7 +289,7 @@ class Supervisor:
     def fail(self, error: StoreError) -> None:
         """The journal takes nothing any more: everyone who waits is told, nothing further runs."""
         self.fault = self.fault or error
-        log.error("journal failed", reason=str(error))
+        log(logging.ERROR, "journal failed", reason=str(error))
         for member in self.members.values():
             for futures in (member.waiters or {}).values():
                 for future in futures:

@@ -7,16 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Self, TextIO
 
 from actors.messages import CallFinished, ModelReplied, StopReason
-from orchestrator.journal.records import (
-    ActorExited,
-    ActorRestarted,
-    ActorSpawned,
-    Entry,
-    Record,
-    StepFinished,
-    StepStarted,
-    TurnEnded,
-)
+from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, Entry, Record, TurnEnded
+from orchestrator.journal.work import StepFinished, StepStarted
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from orchestrator.journal.records import Entry
     from orchestrator.journal.row import SessionRow
+    from orchestrator.journal.state import SessionState
     from orchestrator.journal.store import Store
 
 __all__ = ["app"]
@@ -92,44 +93,43 @@ def show(session: str, *, store: str | None = None, json: bool = False) -> int:
         Print one JSON object.
 
     """
-    state = fold(_with_store(store, lambda opened: _entries(opened, session)))
-    actors = [
-        {
-            "path": actor.path,
-            "agent": actor.spawned.agent,
-            "phase": actor.loop.phase.value,
-            "open_turns": [turn.turn for turn in actor.waiting],
-            "exited": actor.exited,
-        }
-        for actor in state.actors.values()
-    ]
-    steps = {key: ("done" if done.ok else f"failed: {done.detail}") for key, done in state.finished_steps.items()}
-    steps = {**dict.fromkeys(state.steps, "running"), **steps}
-    shown = {
-        "session": session,
-        "agent": "" if state.opened is None else state.opened.agent,
-        "records": state.seq,
-        "actors": actors,
-        "steps": steps,
-        "owed": [turn for owed in state.owing.values() for turn in owed],
-        "unresolved": list(state.unresolved),
-    }
+    shown = _shown(session, fold(_with_store(store, lambda opened: _entries(opened, session))))
     if json:
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
         return 0
-    print(f"session {session}: {shown['agent']}, {state.seq} records")
-    for actor in actors:
-        condition = (
-            f"ended ({actor['exited']})"
-            if actor["exited"]
-            else f"{actor['phase']}, {len(actor['open_turns'])} open turns"
-        )
-        print(f"  actor {actor['path']}: {condition}")
-    for key, what in steps.items():
+    print(f"session {session}: {shown['agent']}, {shown['records']} records")
+    for actor in shown["actors"]:
+        working = f"{actor['phase']}, {len(actor['open_turns'])} open turns"
+        ended = actor["exited"]
+        print(f"  actor {actor['path']}: {f'ended ({ended})' if ended else working}")
+    for key, what in shown["steps"].items():
         print(f"  step {key}: {what}")
-    for key in state.unresolved:
+    for key in shown["unresolved"]:
         print(f"  unresolved effect {key}")
     return 0
+
+
+def _shown(session: str, state: SessionState) -> dict[str, Any]:
+    """Return what ``show`` shows, as plain data."""
+    finished = {key: "done" if done.ok else f"failed: {done.detail}" for key, done in state.finished_steps.items()}
+    return {
+        "session": session,
+        "agent": "" if state.opened is None else state.opened.agent,
+        "records": state.seq,
+        "actors": [
+            {
+                "path": actor.path,
+                "agent": actor.spawned.agent,
+                "phase": actor.loop.phase.value,
+                "open_turns": [turn.turn for turn in actor.waiting],
+                "exited": actor.exited,
+            }
+            for actor in state.actors.values()
+        ],
+        "steps": {**dict.fromkeys(state.steps, "running"), **finished},
+        "owed": [turn for owed in state.owing.values() for turn in owed],
+        "unresolved": list(state.unresolved),
+    }
 
 
 @app.command

@@ -32,24 +32,20 @@ from orchestrator.journal.records import (
     ActorSpawned,
     CallIntended,
     EffectSettled,
-    FindingRecorded,
-    FixRecorded,
     LoanEnded,
     LoanMade,
     OfferMade,
     OutcomeDropped,
     OutcomeRecorded,
-    OutputStored,
     SessionOpened,
     SessionParked,
     SessionResumed,
-    StepFinished,
-    StepStarted,
     TurnAccepted,
     TurnEnded,
     TurnRejected,
 )
 from orchestrator.journal.state import ActorState, OwedOutcome, SessionState
+from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -25,6 +25,7 @@ from actors.messages import (
     Usage,
 )
 from orchestrator.focus import Policy
+from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
 __all__ = [
     "ActorExited",
@@ -35,21 +36,16 @@ __all__ = [
     "Drop",
     "EffectSettled",
     "Entry",
-    "FindingRecorded",
-    "FixRecorded",
     "LoanEnded",
     "LoanMade",
     "Noted",
     "OfferMade",
     "OutcomeDropped",
     "OutcomeRecorded",
-    "OutputStored",
     "Record",
     "SessionOpened",
     "SessionParked",
     "SessionResumed",
-    "StepFinished",
-    "StepStarted",
     "TurnAccepted",
     "TurnEnded",
     "TurnRejected",
@@ -223,49 +219,6 @@ class LoanEnded(msgspec.Struct, frozen=True, tag="loan_ended"):
 
     loan: str
     reason: str
-
-
-class FindingRecorded(msgspec.Struct, frozen=True, omit_defaults=True, tag="finding_recorded"):
-    """An actor recorded a finding or its verdict on one."""
-
-    number: int
-    subject: str
-    message: str
-    place: str = ""
-    verdict: str = "open"
-
-
-class FixRecorded(msgspec.Struct, frozen=True, omit_defaults=True, tag="fix_recorded"):
-    """An actor proposed a change, as a unified diff."""
-
-    number: int
-    path: str
-    diff: str
-    reason: str = ""
-
-
-class OutputStored(msgspec.Struct, frozen=True, tag="output_stored"):
-    """A tool output too long for the model, readable by the entry's actor under *handle*."""
-
-    handle: str
-    text: str
-
-
-class StepStarted(msgspec.Struct, frozen=True, tag="step_started"):
-    """A workflow step, or one item of it, runs as *turn* of the actor *by*."""
-
-    key: str
-    by: str
-    turn: str
-
-
-class StepFinished(msgspec.Struct, frozen=True, omit_defaults=True, tag="step_finished"):
-    """A workflow step, or one item of it, is over."""
-
-    key: str
-    ok: bool
-    output: str
-    detail: str = ""
 
 
 class Noted(msgspec.Struct, frozen=True, tag="noted"):

@@ -14,17 +14,14 @@ if TYPE_CHECKING:
     from orchestrator.journal.records import (
         ActorSpawned,
         CallIntended,
-        FindingRecorded,
-        FixRecorded,
         LoanMade,
         OfferMade,
         OutcomeRecorded,
         SessionOpened,
-        StepFinished,
-        StepStarted,
         TurnAccepted,
         TurnEnded,
     )
+    from orchestrator.journal.work import FindingRecorded, FixRecorded, StepFinished, StepStarted
 
 __all__ = ["ActorState", "OwedOutcome", "SessionState", "Terms"]
 

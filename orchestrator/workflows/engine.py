@@ -22,7 +22,8 @@ from actors.errors import MailboxFull
 from actors.grants import Access, Grants
 from actors.messages import Limits, StopReason, TurnOrigin
 from orchestrator.errors import LoanRefused
-from orchestrator.journal.records import StepFinished, StepStarted, TurnAccepted
+from orchestrator.journal.records import TurnAccepted
+from orchestrator.journal.work import StepFinished, StepStarted
 from orchestrator.loans import end_loans, lend_to
 from orchestrator.workflows.plan import ready
 from orchestrator.workflows.schema import output_faults
@@ -121,7 +122,11 @@ class Engine:
         return WorkflowResult(all(o.ok or o.key in background for o in ordered), ordered)
 
     def _clear(self) -> None:
-        """End loans whose turn is not open, and take back starts whose turn was never accepted: its id is free."""
+        """Put right what an earlier process left between two records.
+
+        Loans whose turn is not open end; a start whose turn was never accepted is taken back, so that its id is free;
+        actors of items that are over are let go.
+        """
         state = self._journal.state
         for borrower, loans in tuple(state.borrowed.items()):
             for turn in {state.loans[loan].until for loan in loans}:
@@ -131,6 +136,11 @@ class Engine:
             over = key in state.finished_steps or started.turn in state.step_ends
             if started.turn and not over and state.actors[started.by].accepted(started.turn) is None:
                 self._journal.append("", StepStarted(key, started.by, ""))
+            member = self._supervisor.members.get(started.by)
+            if member is not None and "[" in key:
+                member.keep = False
+                if not state.actors[member.path].waiting:
+                    self._supervisor.on_idle(member)
 
     async def _step(self, step: Step) -> StepOutcome:
         """Run one step, or take its outcome from the record."""

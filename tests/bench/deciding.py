@@ -55,4 +55,6 @@ async def gathering(tools: int, count: int) -> float:
         bridge = bench.supervisor.bridge
         capability = Capability(bridge, bench.root, "t0001", bench.policy, None, 1)
         known = bench.root.resolved.tools["read_5"]
-        return median_us(count, lambda: decide(attempt, bridge._gathering.facts(capability, "read_5", known, arguments)))
+        return median_us(
+            count, lambda: decide(attempt, bridge._gathering.facts(capability, "read_5", known, arguments))
+        )

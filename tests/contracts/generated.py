@@ -1,4 +1,4 @@
-"""The parts of ARCHITECTURE.md that are generated from the code; ``python -m tests.contracts.generated --write`` renews them."""
+"""The generated parts of ARCHITECTURE.md; ``python -m tests.contracts.generated --write`` renews them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def gates() -> str:
 def transitions() -> str:
     """Return the table of the loop's transitions."""
     lines = ["| phase | fact | handled by |", "|---|---|---|"]
-    lines += [f"| {phase.value} | `{fact.__name__}` | `{handler.__name__}` |" for (phase, fact), handler in TRANSITIONS.items()]
+    lines += [
+        f"| {phase.value} | `{fact.__name__}` | `{handler.__name__}` |"
+        for (phase, fact), handler in TRANSITIONS.items()
+    ]
     return "\n".join(lines) + "\n"
 
 

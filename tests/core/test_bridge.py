@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from actors import Access, Budget, Grants, Limits, Role, StopReason, ToolFault
 from actors.messages import CallFinished, Outcome
 from orchestrator import Policy, Principal, Turn
-from orchestrator.journal.records import CallIntended, EffectSettled, OutputStored
+from orchestrator.journal.records import CallIntended, EffectSettled
+from orchestrator.journal.work import OutputStored
 from orchestrator.outputs import as_text, clean, preview
 from orchestrator.runtime import OWNER, Observability
 from orchestrator.testing import ManualClock, call

@@ -9,7 +9,8 @@ import pytest
 
 from actors.grants import Access, Grants
 from actors.tools import tool
-from orchestrator.journal.records import ActorSpawned, LoanEnded, LoanMade, StepFinished, StepStarted
+from orchestrator.journal.records import ActorSpawned, LoanEnded, LoanMade
+from orchestrator.journal.work import StepFinished, StepStarted
 from orchestrator.models.function import call
 from orchestrator.runtime import Principal
 from tests.workflows.playing import Piece, in_turn, of

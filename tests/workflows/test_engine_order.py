@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.journal.records import ActorExited, ActorSpawned, StepFinished, StepStarted
+from orchestrator.journal.records import ActorExited, ActorSpawned
+from orchestrator.journal.work import StepFinished, StepStarted
 from orchestrator.runtime import SessionLimits
 from tests.workflows.playing import Piece, in_turn, of
 
@@ -44,7 +45,9 @@ class Meeting:
 
 async def test_steps_that_need_nothing_run_at_the_same_time() -> None:
     meeting = Meeting(3)
-    steps = '- {id: one, agent: a, prompt: "1"}\n- {id: two, agent: b, prompt: "2"}\n- {id: three, agent: c, prompt: "3"}'
+    steps = (
+        '- {id: one, agent: a, prompt: "1"}\n- {id: two, agent: b, prompt: "2"}\n- {id: three, agent: c, prompt: "3"}'
+    )
     async with asyncio.timeout(5):
         result = await Piece(AGENTS + steps, a=meeting, b=meeting, c=meeting).play()
     assert result.ok
@@ -134,9 +137,7 @@ async def test_a_for_each_keeps_the_order_of_its_items_whichever_ends_first() ->
         gates[name].set()
         return name.upper()
 
-    steps = (
-        f'- {{id: plan, agent: a, prompt: "p", {LIST}}}\n- {{id: each, agent: b, for_each: plan.items, prompt: "{{item}}"}}'
-    )
+    steps = f'- {{id: plan, agent: a, prompt: "p", {LIST}}}\n- {{id: each, agent: b, for_each: plan.items, prompt: "{{item}}"}}'
     piece = Piece(AGENTS + steps, a='{"items":["a","b","c"]}', b=work)
     async with asyncio.timeout(5):
         result = await piece.play()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.journal.records import StepStarted
+from orchestrator.journal.work import StepStarted
 from orchestrator.workflows.fault import PlanError
 from tests.workflows.playing import Piece, in_turn, of
 
@@ -54,7 +54,9 @@ async def test_an_answer_that_is_no_json_is_shown_in_the_failure() -> None:
     assert len((await told("x" * 5000)).detail) < 500
 
 
-@pytest.mark.parametrize("answer", [DEEP, '{"a":' * 300 + "1" + "}" * 300, "NaN", "1e999", "", "\x00", "[1,2", '"\ud800"'])
+@pytest.mark.parametrize(
+    "answer", [DEEP, '{"a":' * 300 + "1" + "}" * 300, "NaN", "1e999", "", "\x00", "[1,2", '"\ud800"']
+)
 async def test_an_answer_that_only_resembles_json_fails_the_step_and_not_the_run(answer: str) -> None:
     outcome = await told(answer)
     assert not outcome.ok

@@ -20,7 +20,7 @@ from orchestrator.workspace.patch import PatchError, apply
 from orchestrator.workspace.refusal import WorkspaceRefused
 
 if TYPE_CHECKING:
-    from orchestrator.journal.records import FixRecorded
+    from orchestrator.journal.work import FixRecorded
     from orchestrator.workspace.roots import Workspace
 
 __all__ = ["MEND_TOOLS"]
