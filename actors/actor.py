@@ -93,6 +93,11 @@ class Actor:
         """Whether a turn is in flight or waits to be opened."""
         return self._task is not None or self.state.phase is not Phase.IDLE
 
+    @property
+    def parked(self) -> bool:
+        """Whether a turn is in flight that waits for a person, without a task."""
+        return self._task is None and self.state.phase is not Phase.IDLE
+
     def open(self, fact: TurnOpened) -> None:
         """Queue a turn and wake the actor. Never waits. Raises `MailboxFull`."""
         self.mailbox.put(fact, len(self.state.steered))
@@ -118,6 +123,8 @@ class Actor:
         Returns whether running work was cancelled. A second stop of the same turn cancels it again.
         """
         self.mailbox.stop(fact)
+        if self._task is None and self.state.phase is not Phase.IDLE and self.state.turn == fact.turn:
+            self.wake()
         task = self._task if self._started else None
         if task is None or self.state.phase is Phase.IDLE or self.state.turn != fact.turn:
             return False
@@ -157,7 +164,7 @@ class Actor:
         task = asyncio.current_task()
         if self.state.phase is not Phase.IDLE:
             await self._go_on()
-        while self._task is task:
+        while self._task is task and self.state.phase is Phase.IDLE:
             opened = self.mailbox.take()
             if opened is None:
                 self._task = None
@@ -195,6 +202,9 @@ class Actor:
                         effects.extend(self._apply(fact))
                 elif isinstance(effect, RunCalls):
                     await self._run(effect.calls, effects)
+                    if not effects and self._waits(task, turn):
+                        self._task = self.toolbox = None
+                        await self.owner.parked(self)
                 elif isinstance(effect, EndTurn):
                     self.toolbox = None
                     await self.owner.ended(self, effect)
@@ -207,6 +217,10 @@ class Actor:
                 return
             if self.mailbox.stopping(turn):
                 effects = self._heed(task, turn, effects)
+
+    def _waits(self, task: asyncio.Task[Any], turn: str) -> bool:
+        """Tell whether calls of *turn* wait for a person, and nothing else is to be done."""
+        return self._task is task and self.state.turn == turn and not self.mailbox.stopping(turn)
 
     def _heed(self, task: asyncio.Task[Any], turn: str, effects: deque[Effect]) -> deque[Effect]:
         """Take the stop of *turn*: nothing of what was to be done is done, the turn ends."""
@@ -253,7 +267,7 @@ class Actor:
             return
         for call in calls:
             result = await toolbox.call(call)
-            if self.toolbox is not toolbox:
+            if result is None or self.toolbox is not toolbox:
                 return
             effects.extend(self._apply(CallFinished(turn, result), record=False))
             if self.mailbox.stopping(turn):
@@ -261,7 +275,7 @@ class Actor:
 
     async def _call(self, toolbox: Toolbox, turn: str, call: ToolCall, effects: deque[Effect]) -> None:
         result = await toolbox.call(call)
-        if self.toolbox is toolbox:
+        if result is not None and self.toolbox is toolbox:
             effects.extend(self._apply(CallFinished(turn, result), record=False))
 
     def _apply(self, fact: Fact, *, record: bool = True) -> tuple[Effect, ...]:

@@ -24,6 +24,7 @@ from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
 from actors.roles.role import RESERVED_NAMESPACES, Role
 from actors.schema import canonical, digest, schema_faults
+from actors.states import StateChart
 from actors.tools import TOOL_NAME, Tool
 
 if TYPE_CHECKING:
@@ -103,10 +104,11 @@ def _sources(sources: Iterable[MCPSource]) -> tuple[MCPSource, ...]:
 
 @attrs.frozen
 class ToolSet:
-    """The tools of a definition by where they come from: Python functions, and MCP servers."""
+    """The tools of a definition by where they come from, and the workflow states that offer them, if there are any."""
 
     direct: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
     mcp: tuple[MCPSource, ...] = attrs.field(default=(), converter=_sources)
+    states: StateChart | None = None
 
 
 def _skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
@@ -157,6 +159,7 @@ class AgentDefinition:
             "mcp": [attrs.asdict(source) for source in self.tools.mcp],
             "children": [child.fingerprint for child in self.children],
             "output": self.output,
+            **({} if self.tools.states is None else {"states": _chart(self.tools.states)}),
             "wake": self.wake,
             "steer": self.steer,
         }
@@ -174,6 +177,10 @@ class AgentDefinition:
         return "\n\n".join(part for part in parts if part)
 
 
+def _chart(chart: StateChart) -> list[Any]:
+    return [[state.name, sorted(state.tools), list(state.moves)] for state in chart.states]
+
+
 def _lines(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- {name}: {text}" if text else f"- {name}" for name, text in pairs)
 
@@ -189,6 +196,8 @@ def _faults(definition: AgentDefinition) -> Iterator[str]:
     yield from _skill_faults(definition)
     yield from _tool_faults(definition)
     yield from _source_faults(definition)
+    if definition.tools.states is not None:
+        yield from definition.tools.states.faults(frozenset(tool.name for tool in definition.tools.direct))
     yield from _child_faults(definition)
     if definition.output:
         yield from schema_faults(definition.output, set(), label="output")

@@ -74,8 +74,11 @@ class Toolbox(Protocol):
     def concurrent(self, calls: tuple[ToolCall, ...]) -> bool:
         """Tell whether *calls* may run at the same time."""
 
-    async def call(self, call: ToolCall) -> ToolResult:
-        """Run one call and return its result, already recorded. Raises nothing but CancelledError."""
+    async def call(self, call: ToolCall) -> ToolResult | None:
+        """Run one call and return its result, already recorded; ``None`` when it waits for a person.
+
+        Raises nothing but CancelledError.
+        """
 
 
 class Owner(Protocol):
@@ -95,6 +98,9 @@ class Owner(Protocol):
 
     def delta(self, actor: Actor, text: str) -> None:
         """A piece of the model's text came in."""
+
+    async def parked(self, actor: Actor) -> None:
+        """The turn in flight waits for a person; the actor does nothing until it is woken."""
 
     async def ended(self, actor: Actor, end: EndTurn) -> None:
         """The turn is over; returns when its end is durable."""

@@ -77,6 +77,10 @@ class ToolContext(Protocol):
         """Whose authority the call is made under."""
 
     @property
+    def owner(self) -> str:
+        """Whose things the session works on; who acts is ``principal``."""
+
+    @property
     def grants(self) -> Grants:
         """The caller's authority at the moment of the decision."""
 

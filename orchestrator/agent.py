@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from actors.text import clean
+from orchestrator.approvals import key_digest
 from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, SessionClosed
@@ -120,7 +121,7 @@ class SessionStart:
             journal = await self._create(events)
         else:
             journal, folded = await self._resume(self._handle, events)
-        supervisor = self.supervisor = Supervisor(journal, config, workspace, events)
+        supervisor = self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
         try:
             self._session = await self._people(supervisor, folded, events)
         except BaseException:
@@ -169,12 +170,15 @@ class SessionStart:
         config, definition = self._config, self._definition
         about, principal = config.observability, config.principal
         session = f"s{os.urandom(6).hex()}"
+        approver = "" if config.approver is None else key_digest(config.approver.key)
         labels = tuple((clean(key), clean(value)) for key, value in about.labels)
         log = await self._store.create(session, title=clean(about.title or definition.name), labels=dict(labels))
         journal = Journal(self._store, log, SessionState(), about.clock, events)
         journal.append(
             "",
-            SessionOpened(session, definition.name, definition.fingerprint, principal.name, principal.tenant, labels),
+            SessionOpened(
+                session, definition.name, definition.fingerprint, principal.name, principal.tenant, labels, approver
+            ),
         )
         return journal
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         def catalog(self, capability: Capability) -> tuple[tuple[Registered, Verdict], ...]:
             """Return every tool of the definition with its verdict."""
 
-        async def execute(self, capability: Capability, call: ToolCall) -> ToolResult:
-            """Run one call."""
+        async def execute(self, capability: Capability, call: ToolCall) -> ToolResult | None:
+            """Run one call; ``None`` when it waits for a person."""
 
 
 __all__ = ["Capability"]
@@ -41,12 +41,14 @@ __all__ = ["Capability"]
 class Capability:
     """The right of *member* to call in *turn*, under *policy* and *narrowing*, until it is revoked.
 
-    ``stopping`` is set before the turn's task is cancelled; ``running`` holds the task of each call in flight.
+    ``stopping`` is set before the turn's task is cancelled; ``running`` holds the task of each call in flight,
+    ``made_in`` the workflow state in which the model was last asked.
     """
 
     __slots__ = (
         "bridge",
         "incarnation",
+        "made_in",
         "member",
         "narrowing",
         "offered",
@@ -67,6 +69,7 @@ class Capability:
         self.narrowing = narrowing
         self.incarnation = incarnation
         self.revoked = False
+        self.made_in = ""
         self.stopping = False
         self.running: dict[str, asyncio.Task[object]] = {}
         self.offered: tuple[tuple[object, ...], Offer] | None = None
@@ -88,6 +91,6 @@ class Capability:
                 return False
         return True
 
-    def call(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+    def call(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult | None]:
         """Run one call through the bridge. Raises nothing but CancelledError."""
         return self.bridge.execute(self, call)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.grants import at_most, attenuate
 from actors.messages import StopReason, TurnOrigin
-from orchestrator.context import Delivered
+from orchestrator.context import PARKED, Delivered
 from orchestrator.journal.records import ChildStatus, TurnAccepted
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Children:
             child.explicit_stop = member.explicit_stop
             supervisor.stops.turn(child, turn, StopReason.CANCELLED, member.explicit_stop)
 
-    async def _outcome(self, capability: Capability, path: str, turn: str, *, stop: bool) -> Delivered:
+    async def _outcome(self, capability: Capability, path: str, turn: str, *, stop: bool) -> Any:
         """Wait for the outcome of *turn* and take it; nobody else gets it. With *stop*, cancelling stops the child."""
         supervisor = self._supervisor
         state = supervisor.journal.state
@@ -103,7 +103,10 @@ class Children:
         try:
             if turn not in state.outcomes:
                 with supervisor.waits.hold(capability.member.path, path):
-                    await supervisor.wait(supervisor.members[path], turn)
+                    result = await supervisor.wait(supervisor.members[path], turn)
+                if result.stop_reason is StopReason.SUSPENDED:
+                    self._outcomes.claimed.discard(turn)
+                    return PARKED
         except asyncio.CancelledError:
             self._outcomes.claimed.discard(turn)
             child = supervisor.members.get(path)

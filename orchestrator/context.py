@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from orchestrator.journal.state import SessionState
     from orchestrator.journal.work import FindingRecorded, FixRecorded
 
-__all__ = ["CallContext", "Delivered", "SessionRecord"]
+__all__ = ["PARKED", "CallContext", "Delivered", "SessionRecord"]
+
+PARKED = object()
+"""What an intrinsic tool answers when what it waits for waits for a person."""
 
 
 class SessionRecord:
@@ -42,6 +45,7 @@ class CallContext(msgspec.Struct, frozen=True):
     turn: str
     call_id: str
     principal: str
+    owner: str
     grants: Grants
     workspace: Any
     record: SessionRecord

@@ -32,6 +32,7 @@ CODES: dict[str, tuple[int, str, Retry]] = {
     "approval_mismatch": (14, "The changed call needs an approval of its own.", Retry.LATER),
     "approval_expired": (14, "Ask again.", Retry.LATER),
     "approval_used": (14, "A second call needs an approval of its own.", Retry.LATER),
+    "approval_rejected": (14, "A person said no; do not ask again for the same, do something else.", Retry.NEVER),
     "approval_unavailable": (14, "No person can be asked here; go on without it.", Retry.NEVER),
 }
 

@@ -16,6 +16,7 @@ OrchestratorError
 from __future__ import annotations
 
 __all__ = [
+    "AnswerRefused",
     "HandleRefused",
     "LoanRefused",
     "OrchestratorError",
@@ -23,6 +24,7 @@ __all__ = [
     "SessionBusy",
     "SessionClosed",
     "SessionIdle",
+    "TransitionRefused",
     "TurnRefused",
     "UnknownModel",
     "UnknownProduct",
@@ -32,6 +34,19 @@ __all__ = [
 
 class OrchestratorError(Exception):
     """Base of every error this package raises on purpose; stores have a tree of their own."""
+
+
+class AnswerRefused(OrchestratorError):
+    """The answer to *approval* does not count and nothing was recorded; *code* is the kind, *reason* says why.
+
+    Codes: ``unknown``, ``wrong_key``, ``answered``, ``closed``, ``expired``, ``invalid_arguments``, ``invalid_rule``.
+    """
+
+    def __init__(self, approval: str, code: str, reason: str) -> None:
+        self.approval = approval
+        self.code = code
+        self.reason = reason
+        super().__init__(f"the answer to {approval} does not count: {reason}")
 
 
 class SessionBusy(OrchestratorError):
@@ -67,6 +82,15 @@ class TurnRefused(OrchestratorError):
         self.turn = turn
         self.reason = reason
         super().__init__(f"turn {turn} was refused: {reason}")
+
+
+class TransitionRefused(OrchestratorError):
+    """There is no workflow state *to* to move to; *known* are those there are."""
+
+    def __init__(self, to: str, known: tuple[str, ...]) -> None:
+        self.to = to
+        self.known = known
+        super().__init__(f"there is no workflow state {to!r}; there are: {', '.join(known) or 'none'}")
 
 
 class WouldDeadlock(OrchestratorError):

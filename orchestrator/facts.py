@@ -62,6 +62,7 @@ class Consent(enum.StrEnum):
     MISMATCH = "mismatch"
     EXPIRED = "expired"
     USED = "used"
+    REJECTED = "rejected"
 
 
 class ArgumentFault(msgspec.Struct, frozen=True):

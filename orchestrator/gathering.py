@@ -4,59 +4,80 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from actors.grants import Access
+from actors.intrinsics import INTRINSIC
+from actors.tools import Approval
 from orchestrator.arguments import effect_key
+from orchestrator.capability import Capability
+from orchestrator.facts import ArgumentFault, Consent, Facts, Spent, State, Target
 from orchestrator.facts import Capability as Right
-from orchestrator.facts import Facts, Spent, Target
+from orchestrator.registry import Registered
+from orchestrator.standing import AccessCheck, Standing, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from actors.tools import Tool
-    from orchestrator.capability import Capability
+    from orchestrator.approvals import Approvals
     from orchestrator.journal.journal import Journal
     from orchestrator.member import Member
-    from orchestrator.registry import Registered
-    from orchestrator.runtime import SessionLimits
+    from orchestrator.runtime import Principal, SessionLimits
     from orchestrator.workspace.roots import Workspace
 
-__all__ = ["Gathering"]
+__all__ = ["Asked", "Gathering"]
 
 NOTHING_MISSING: frozenset[str] = frozenset()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One call as it was decoded, or one tool that is only asked about (no arguments)."""
+
+    capability: Capability
+    name: str
+    call: str = ""
+    known: Registered | None = None
+    arguments: dict[str, Any] | None = None
+    fault: ArgumentFault | None = None
+    standing: Standing | None = None
 
 
 class Gathering:
     """Gathers the facts of one session's decisions."""
 
-    def __init__(self, journal: Journal, workspace: Workspace | None, limits: SessionLimits) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        workspace: Workspace | None,
+        limits: SessionLimits,
+        principal: Principal,
+        approvals: Approvals,
+    ) -> None:
         self._journal = journal
         self._workspace = workspace
         self._limits = limits
-        self._context = frozenset({"principal"} | ({"workspace"} if workspace is not None else set()))
+        self._principal = principal
+        self._approvals = approvals
+        provided = {"principal"} | ({"workspace"} if workspace is not None else set())
+        self._present = frozenset(provided | principal.context)
 
-    def facts(
-        self,
-        capability: Capability,
-        name: str,
-        known: Registered | None,
-        arguments: Mapping[str, Any] | None = None,
-        fault: Any = None,
-    ) -> Facts:
-        """Gather what `decide` looks at; called anew for every decision."""
-        member = capability.member
-        tool = None if known is None else known.tool
+    def facts(self, asked: Asked, consent: Consent | None = None) -> Facts:
+        """Gather what `decide` looks at; called anew for every decision. A *consent* given is not looked up again."""
+        member, known = asked.capability.member, asked.known
+        tool, capability, policy = None if known is None else known.tool, asked.capability, asked.capability.policy
         grants = member.authority(capability.narrowing)
         expired, unresolved = NOTHING_MISSING, ""
         targets: tuple[Target, ...] = ()
-        if tool is not None and tool.authorities and not tool.authorities <= grants.authorities:
+        if tool is not None and not tool.authorities <= grants.authorities:
             expired = member.lost_authorities()
-        if tool is not None and arguments is not None:
+        if tool is not None and asked.arguments is not None:
             if tool.targets:
-                targets = self._targets(tool, arguments)
+                targets = self._targets(tool, asked.arguments)
             if tool.access is not Access.READ and self._journal.state.unresolved:
-                intent = self._journal.state.unresolved.get(effect_key(tool, dict(arguments)))
-                unresolved = "" if intent is None else f"call {intent.call} of turn {intent.turn}"
-        policy = capability.policy
+                unresolved = self._unresolved(tool, asked.arguments)
+            if known is not None and consent is None and tool.approval is not Approval.NEVER and asked.fault is None:
+                consent = self._approvals.consent(capability, asked.call, known, asked.arguments)
         return Facts(
             actor=member.resolved.definition.name,
             tool=tool,
@@ -64,14 +85,48 @@ class Gathering:
             grants=grants,
             policy=policy,
             capability=Right.REVOKED if capability.revoked or capability.stopping else Right.LIVE,
+            identity=identity_of(self._principal.name, self._principal.grants.access, asked.standing),
+            state=self._state(asked),
             expired=expired,
-            context=self._context,
-            argument_fault=fault,
+            context=self._present,
+            argument_fault=asked.fault,
             targets=targets,
-            spent=self.spent(member, name),
+            spent=self.spent(member, asked.name),
             unresolved=unresolved,
+            consent=consent or Consent.NONE,
+            approver=self._approvals.possible,
             delegates=bool(policy.delegable) and "delegate" in member.resolved.tools and policy.permits("delegate"),
         )
+
+    async def standing(self, capability: Capability, tool: str) -> Standing | None:
+        """Ask the host about the caller, once; ``None`` where the host has no hook."""
+        principal, opened = self._principal, self._journal.state.opened
+        if principal.access is None:
+            return None
+        session = "" if opened is None else opened.session
+        owner = principal.owner or principal.name
+        check = AccessCheck(session, principal.name, principal.tenant, owner, capability.member.path, tool)
+        return await principal.access(check)
+
+    def place(self) -> str:
+        """Return the workflow's state and revision as one text."""
+        state = self._journal.state
+        return f"{state.workflow}#{state.moves}"
+
+    def _state(self, asked: Asked) -> State | None:
+        """Return where the workflow stands, for an actor whose tools depend on it."""
+        chart = asked.capability.member.resolved.definition.tools.states
+        if chart is None or (asked.known is not None and asked.known.tool.source == INTRINSIC):
+            return None
+        name = self._journal.state.workflow or chart.initial
+        state, now = chart.get(name), f"{name}#{self._journal.state.moves}"
+        made_in = asked.capability.made_in if asked.call else ""
+        made_in = f"{chart.initial}{made_in}" if made_in.startswith("#") else made_in
+        return State(made_in or now, now, frozenset() if state is None else state.tools)
+
+    def _unresolved(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        intent = self._journal.state.unresolved.get(effect_key(tool, arguments))
+        return "" if intent is None else f"call {intent.call} of turn {intent.turn}"
 
     def spent(self, member: Member, name: str) -> Spent | None:
         """Return what the actor's account cannot pay and, for ``delegate``, which limit of children is reached."""

@@ -80,6 +80,7 @@ class Outcomes:
         if parent is not None and done and not member.alive_children():
             self._supervisor.exit(member, member.explicit_stop or "its task is done")
         if parent is not None:
+            self._supervisor.woken(parent.path)
             if self._supervisor.journal.state.actors[parent.path].waiting:
                 self._deliver(parent)
             else:

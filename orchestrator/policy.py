@@ -74,7 +74,10 @@ def workflow_state(attempt: Attempt, facts: Facts) -> Denial | None:
     state = facts.state
     if state is None or (state.made_in == state.now and attempt.name in state.tools):
         return None
-    message = f"{attempt.name} is not part of the present state ({state.now})."
+    if state.made_in != state.now:
+        message = f"{attempt.name} was called in {state.made_in}; the workflow is in {state.now} now."
+    else:
+        message = f"{attempt.name} is not part of the present state ({state.now})."
     return deny("stale_state", attempt.name, facts.actor, message)
 
 
@@ -172,6 +175,7 @@ def effect(attempt: Attempt, facts: Facts) -> Denial | None:
 CONSENT = {
     Consent.MISMATCH: ("approval_mismatch", "what was approved is not this call"),
     Consent.EXPIRED: ("approval_expired", "the approval has expired"),
+    Consent.REJECTED: ("approval_rejected", "a person said no"),
     Consent.USED: ("approval_used", "the approval was used already"),
 }
 

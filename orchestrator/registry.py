@@ -20,6 +20,8 @@ from orchestrator.errors import ResolutionFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from actors.states import StateChart
+
 
 __all__ = ["Registered", "Registry", "Resolved"]
 
@@ -46,10 +48,11 @@ class Resolved:
 
 
 class Registry:
-    """The tools of one session's definitions."""
+    """The tools of one session's definitions, and the one state chart that they may share."""
 
     def __init__(self) -> None:
         self._resolved: dict[str, Resolved] = {}
+        self.chart: StateChart | None = None
 
     def __len__(self) -> int:
         """How many definitions are resolved; one for each fingerprint."""
@@ -62,6 +65,11 @@ class Registry:
         """
         for child in definition.children:
             self.resolve(child)
+        chart = definition.tools.states
+        if chart is not None and self.chart is not None and chart != self.chart:
+            fault = "its workflow states differ from those of another definition; a session has one state chart"
+            raise ResolutionFailed(definition.name, (fault,))
+        self.chart = chart or self.chart
         known = self._resolved.get(definition.fingerprint)
         if known is None:
             known = self._resolved[definition.fingerprint] = _resolve(definition)

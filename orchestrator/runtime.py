@@ -8,9 +8,11 @@ import attrs
 
 from actors.grants import Access, Grants
 from actors.ports import Model
+from orchestrator.approvals import Approver
 from orchestrator.clock import Clock, LoopClock
 from orchestrator.journal.store import Store
 from orchestrator.restart import Intensity, RestartKind
+from orchestrator.standing import AccessHook
 
 __all__ = ["OWNER", "Observability", "Principal", "Restart", "RuntimeConfig", "SessionLimits"]
 
@@ -21,11 +23,18 @@ OWNER = Grants(
 
 @attrs.frozen
 class Principal:
-    """Whom a session belongs to and what it may do at most. The default is the person at this machine."""
+    """Who acts in a session and what it may do at most. The default is the person at this machine.
+
+    ``owner`` is whose things it works on, if that is somebody else. ``context`` names the fields that tools may need and
+    the host provides. ``access`` is asked at every call whether the caller still has its access.
+    """
 
     name: str = "local"
     tenant: str = "local"
     grants: Grants = OWNER
+    owner: str = ""
+    context: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    access: AccessHook | None = attrs.field(default=None, eq=False, repr=False)
 
 
 @attrs.frozen
@@ -83,4 +92,5 @@ class RuntimeConfig:
     limits: SessionLimits = attrs.field(factory=SessionLimits)
     workspace: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
     store: str | Store = "memory:"
+    approver: Approver | None = None
     observability: Observability = attrs.field(factory=Observability)

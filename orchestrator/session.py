@@ -10,9 +10,11 @@ import msgspec
 from actors.errors import ActorStopped
 from actors.messages import StopReason, TurnOrigin
 from actors.text import clean
-from orchestrator.errors import SessionBusy, SessionClosed, SessionIdle, TurnRefused
+from orchestrator.approvals import Answer
+from orchestrator.errors import SessionBusy, SessionClosed, SessionIdle, TransitionRefused, TurnRefused
+from orchestrator.journal.consent import StateMoved
 from orchestrator.journal.records import SessionParked, TurnAccepted, TurnRejected
-from orchestrator.turn import DeliveryResult, Result, Stop, Turn
+from orchestrator.turn import DeliveryResult, Result, Stop, Transition, Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,17 +80,26 @@ class Session:
         finally:
             self._running = False
 
-    async def send(self, message: str | Turn | Stop) -> DeliveryResult:
+    async def send(self, message: str | Turn | Stop | Answer | Transition) -> DeliveryResult:
         """Deliver a message and say what became of it; never waits for a run.
 
         A text steers the turn in flight, or starts a turn under the terms of the last one; a `Turn` always opens one.
         `Stop` goes by the control lane: ``turn`` ends the foreground turn and leaves background children alone,
-        ``tree`` ends all. Raises `MailboxFull`, `TurnRefused`, `SessionClosed`.
+        ``tree`` ends all. An `Answer` answers an approval, a `Transition` moves the workflow. Raises `MailboxFull`,
+        `TurnRefused`, `AnswerRefused`, `TransitionRefused`, `SessionClosed`.
         """
         self._check_open()
         root, state = self._root, self._supervisor.journal.state
         if isinstance(message, Stop):
             return await self._stop(message)
+        if isinstance(message, Answer):
+            self._supervisor.approvals.answer(message)
+            await self._supervisor.journal.sync()
+            return DeliveryResult("answered", state.approvals[message.approval].asked.turn)
+        if isinstance(message, Transition):
+            self._move(message)
+            await self._supervisor.journal.sync()
+            return DeliveryResult("moved", "")
         waiting = state.actors[root.path].waiting
         if isinstance(message, str):
             message = clean(message)
@@ -161,6 +172,13 @@ class Session:
         text, notices = self._outcomes.with_notices(root, clean(turn.input))
         accepted = TurnAccepted(supervisor.next_turn(), text, origin, turn.policy, turn.grants, turn.limits, notices)
         return supervisor.accept(root, accepted)
+
+    def _move(self, message: Transition) -> None:
+        chart = self._supervisor.registry.chart
+        if chart is None or chart.get(message.to) is None:
+            known = () if chart is None else tuple(state.name for state in chart.states)
+            raise TransitionRefused(message.to, known)
+        self._supervisor.journal.append("", StateMoved(message.to, message.by))
 
     async def _stop(self, message: Stop) -> DeliveryResult:
         supervisor, root = self._supervisor, self._root

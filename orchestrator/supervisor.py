@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from actors.actor import Actor
 from actors.grants import Grants, attenuate
@@ -23,6 +26,7 @@ from actors.roles import ROLES
 from actors.roles.role import cap
 from actors.text import clip
 from orchestrator.account import Account
+from orchestrator.approvals import Approvals
 from orchestrator.bridge import Bridge
 from orchestrator.capability import Capability
 from orchestrator.clock import Deadlines
@@ -38,7 +42,9 @@ from orchestrator.journal.records import (
     OutcomeDropped,
     TurnAccepted,
     TurnEnded,
+    TurnParked,
 )
+from orchestrator.limits import TurnLimits
 from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
@@ -48,15 +54,15 @@ from orchestrator.turn import Result
 from orchestrator.waits import Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import Any
 
     from actors.messages import Fact, Note
     from actors.ports import Offer, Toolbox
-    from orchestrator.bridge import Intrinsic
     from orchestrator.events import Events
     from orchestrator.journal.journal import Journal
-    from orchestrator.registry import Resolved
+    from orchestrator.registry import Registry, Resolved
+    from orchestrator.running import Intrinsic
     from orchestrator.runtime import RuntimeConfig
     from orchestrator.workspace.roots import Workspace
 
@@ -68,8 +74,11 @@ MAX_REASON = 500
 class Supervisor:
     """Owns the actors of one session. ``on_ended`` hears of every turn's end before the waiting caller does."""
 
-    def __init__(self, journal: Journal, config: RuntimeConfig, workspace: Workspace | None, events: Events) -> None:
+    def __init__(
+        self, journal: Journal, config: RuntimeConfig, registry: Registry, workspace: Workspace | None, events: Events
+    ) -> None:
         self.journal = journal
+        self.registry = registry
         self.limits = config.limits
         self.members: dict[str, Member] = {}
         self.intrinsics: dict[str, Intrinsic] = {}
@@ -86,14 +95,10 @@ class Supervisor:
         self.stops = Stopping(self)
         self.crashes = Crashes(self)
         self.tasks: set[asyncio.Task[Any]] = set()
-        self._turn_deadlines: dict[str, int] = {}
+        self.limited = TurnLimits(self.clock, self.deadlines)
+        self.approvals = Approvals(journal, config.approver, self.clock, self.deadlines, registry, self)
         self.bridge = Bridge(
-            journal,
-            self.deadlines,
-            config.principal.name,
-            workspace,
-            self.intrinsics,
-            config.limits,
+            journal, self.deadlines, config.principal, workspace, self.intrinsics, config.limits, self.approvals
         )
 
     def spawn(
@@ -198,6 +203,9 @@ class Supervisor:
         if self.fault is not None:
             future.set_exception(self.fault)
             return future
+        if member.actor.parked and member.actor.state.turn == turn:
+            future.set_result(self._suspended(member))
+            return future
         if member.waiters is None:
             member.waiters = {}
         member.waiters.setdefault(turn, []).append(future)
@@ -205,12 +213,13 @@ class Supervisor:
 
     def answer(self, member: Member, end: EndTurn) -> None:
         """Give everyone who waits for the turn its result."""
-        futures = member.waiters.pop(end.turn, None) if member.waiters else None
-        if futures:
-            result = self._result(member, end)
-            for future in futures:
-                if not future.done():
-                    future.set_result(result)
+        if member.waiters and end.turn in member.waiters:
+            self._give(member, end.turn, self._result(member, end))
+
+    def _give(self, member: Member, turn: str, result: Result) -> None:
+        for future in (member.waiters or {}).pop(turn, ()):
+            if not future.done():
+                future.set_result(result)
 
     def opened(self, actor: Actor, turn: str) -> Toolbox:
         """Mint the capability of a turn and arm its deadline."""
@@ -219,12 +228,13 @@ class Supervisor:
         accepted = state.accepted(turn)
         assert accepted is not None
         capability = Capability(self.bridge, member, turn, accepted.policy, accepted.grants, state.incarnation)
+        capability.made_in = "" if state.offered is None else state.offered.made_in
         member.capability = capability
         if accepted.limits.seconds is not None:
             seconds = accepted.limits.seconds
             detail = f"the turn did not end within its {seconds:g} s"
             late = lambda: self.stops.turn(member, turn, StopReason.TIMED_OUT, detail)  # noqa: E731
-            self._turn_deadlines[turn] = self.deadlines.add(seconds, late)
+            self.limited.arm(turn, seconds, late)
         return capability
 
     def recorded(self, actor: Actor, fact: Fact) -> None:
@@ -236,8 +246,10 @@ class Supervisor:
     def offered(self, actor: Actor, offer: Offer) -> None:
         """Record what is really offered, where it differs from what was offered last in this turn."""
         last = self.journal.state.actors[actor.path].offered
-        if last is None or last.tools is not offer.names:
-            self.journal.append(actor.path, OfferMade(actor.state.turn, offer.fingerprint, offer.names))
+        capability = self.members[actor.path].capability
+        made_in = "" if capability is None else capability.made_in
+        if last is None or last.tools is not offer.names or last.made_in != made_in:
+            self.journal.append(actor.path, OfferMade(actor.state.turn, offer.fingerprint, offer.names, made_in))
 
     def noted(self, actor: Actor, note: Note) -> None:
         """Show subscribers what they could not see otherwise."""
@@ -248,17 +260,49 @@ class Supervisor:
         if self._events.watched:
             self._events.publish(Delta(actor.path, text))
 
+    async def parked(self, actor: Actor) -> None:
+        """A turn waits for a person: revoke its capability, say so, and let whoever waits for it go."""
+        member, turn = self.members[actor.path], actor.state.turn
+        self._revoke(member)
+        self.limited.drop(turn)
+        self.journal.append(member.path, TurnParked(turn))
+        await self.journal.sync()
+        self._give(member, turn, self._suspended(member))
+        if self.approvals.told(member.path, turn):
+            actor.wake()
+
+    def woken(self, path: str) -> None:
+        """An answer has come: open the parked turn of the actor *path* again."""
+        member = self.members.get(path)
+        if member is not None and member.actor.parked and not self.closing:
+            member.actor.wake()
+
+    @contextmanager
+    def paused(self, path: str) -> Iterator[None]:
+        """Hold the time limits of the actor's turn, and of those that wait for it, still."""
+        member, turns = self.members.get(path), []
+        while member is not None and member.capability is not None:
+            turns.append(member.capability.turn)
+            member = None if member.background else member.parent
+        with self.limited.held(tuple(turns)):
+            yield
+
+    def _suspended(self, member: Member) -> Result:
+        end = EndTurn(member.actor.state.turn, StopReason.SUSPENDED, "", member.actor.state.usage)
+        return replace(self._result(member, end), pending=self.approvals.pending())
+
+    def _revoke(self, member: Member) -> None:
+        if member.capability is not None:
+            member.capability.revoked = True
+            member.capability = None
+
     async def ended(self, actor: Actor, end: EndTurn) -> None:
         """Write the one end of a turn, revoke its capability, and tell whoever waits, once it is durable."""
         member = self.members[actor.path]
         accepted = self.journal.state.actors[member.path].accepted(end.turn)
         assert accepted is not None
-        if member.capability is not None:
-            member.capability.revoked = True
-            member.capability = None
-        deadline = self._turn_deadlines.pop(end.turn, None)
-        if deadline is not None:
-            self.deadlines.remove(deadline)
+        self._revoke(member)
+        self.limited.drop(end.turn)
         self.on_ended(member, accepted, end)
         self.journal.append(member.path, TurnEnded(end.turn, end.reason, end.output, end.usage, end.detail))
         end_loans(self.journal, member.path, end.turn)

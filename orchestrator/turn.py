@@ -9,7 +9,7 @@ from actors.grants import Grants
 from actors.messages import Limits, StopReason, Usage
 from orchestrator.focus import OPEN, Policy
 
-__all__ = ["DeliveryResult", "Result", "Stop", "Turn"]
+__all__ = ["DeliveryResult", "Result", "Stop", "Transition", "Turn"]
 
 
 @attrs.frozen
@@ -28,7 +28,8 @@ class Turn:
 class Result(msgspec.Struct, frozen=True):
     """How a turn ended: the final text, the reason, what was spent, each denied or failed call in a sentence.
 
-    ``diagnostics`` names what was left behind (``abandoned``) and why a turn failed.
+    ``diagnostics`` names what was left behind (``abandoned``) and why a turn failed; ``pending`` the approvals that a
+    ``suspended`` turn waits for.
     """
 
     output: str
@@ -38,6 +39,7 @@ class Result(msgspec.Struct, frozen=True):
     diagnostics: tuple[str, ...]
     fingerprint: str
     turn: str
+    pending: tuple[str, ...] = ()
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -51,8 +53,15 @@ class Stop(msgspec.Struct, frozen=True):
             raise ValueError(msg)
 
 
+class Transition(msgspec.Struct, frozen=True):
+    """A control message: the host moves the workflow to the state *to*."""
+
+    to: str
+    by: str = "host"
+
+
 class DeliveryResult(msgspec.Struct, frozen=True):
-    """What became of a message: ``steered``, ``started``, ``queued`` or ``stopping``; *turn* is the turn it joined."""
+    """What became of a message: ``steered``, ``started``, ``queued``, ``stopping``, ``moved`` or ``answered``; *turn* is the turn it joined."""
 
     how: str
     turn: str

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,6 +16,7 @@ import msgspec
 
 from actors.tools import Tool
 from orchestrator.cli.fault import InputFault
+from orchestrator.cli.line import one_line
 from orchestrator.cli.place import default_store, new_folder
 from orchestrator.cli.progress import Progress
 from orchestrator.journal.store import open_store
@@ -209,19 +211,22 @@ def _report(job: Job, run: WorkflowRun, entries: tuple[object, ...], result: Wor
 
 def _write(told: Report, folder: Path) -> dict[str, str]:
     """Write the report's files, each whole or not at all; return their paths."""
+    texts = {"report.md": told.markdown, "report.json": told.json, **dict(told.files)}
+    drafts = {name: folder / f".{name}.draft" for name in texts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        paths = {}
-        for name, text in (("report.md", told.markdown), ("report.json", told.json), *told.files):
-            draft = folder / f".{name}.draft"
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(folder / name)
-            paths[name] = str(folder / name)
+        for name, text in texts.items():
+            drafts[name].write_text(text, encoding="utf-8")
+        for name in texts:
+            drafts[name].replace(folder / name)
     except OSError as error:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink()
         raise InputFault(
             f"--report {folder}", f"cannot be written: {error.strerror}", "name a folder that can"
         ) from error
-    return paths
+    return {name: str(folder / name) for name in texts}
 
 
 def _tell(told: Report, session: str, workspace: Path, paths: dict[str, str], *, as_json: bool, stream: TextIO) -> None:
@@ -235,6 +240,6 @@ def _tell(told: Report, session: str, workspace: Path, paths: dict[str, str], *,
         }
         sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
         return
-    print(told.headline, file=stream)
+    print(one_line(told.headline), file=stream)
     print(f"session    {session}\nworkspace  {workspace}", file=stream)
     sys.stdout.write("".join(f"{name:<14} {path}\n" for name, path in paths.items()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 
 from cyclopts import App, CycloptsError
 
 from actors.errors import ActorError
-from orchestrator.cli import check, doctor, run, sessions
+from orchestrator.cli import approvals, check, doctor, run, sessions
 from orchestrator.cli.fault import InputFault
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.fault import StoreError
@@ -17,10 +18,22 @@ from orchestrator.workspace.refusal import WorkspaceRefused
 
 __all__ = ["app", "call", "main"]
 
-app = App(name="orchestrator", help="Run teams of agents as supervised actors.", version_flags=["--version"])
+
+def version() -> str:
+    """Return the version that is installed."""
+    try:
+        return importlib.metadata.version("orchestrator-of-actors")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown (it runs from a source tree)"
+
+
+app = App(
+    name="orchestrator", help="Run teams of agents as supervised actors.", version=version, version_flags=["--version"]
+)
 app.command(run.run)
 app.command(check.check)
 app.command(sessions.app)
+app.command(approvals.app)
 app.command(doctor.doctor)
 
 SAID = (InputFault, OrchestratorError, StoreError, PlanError, WorkspaceRefused, ActorError)
@@ -29,7 +42,7 @@ SAID = (InputFault, OrchestratorError, StoreError, PlanError, WorkspaceRefused, 
 def call(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code. What a person can mend is said in words, never as a traceback."""
     try:
-        code = app(arguments, exit_on_error=False, print_error=False)
+        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         print(f"orchestrator: {error}\norchestrator: see 'orchestrator --help'", file=sys.stderr)
         return 2

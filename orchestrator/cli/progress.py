@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Self, TextIO
 
 from actors.messages import CallFinished, ModelReplied, StopReason
+from orchestrator.cli.line import one_line
 from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, Entry, Record, TurnEnded
 from orchestrator.journal.work import StepFinished, StepStarted
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress"]
 
 SHOWN_ACTORS = 12
+MAX_LINE = 400
 REFRESHES_A_SECOND = 8
 
 
@@ -117,11 +119,12 @@ class Progress:
             f"{'done' if record.ok else 'failed':<8} {name}{count}{f': {record.detail}' if record.detail else ''}"
         )
 
-    def _say(self, line: str) -> None:
+    def _say(self, text: str) -> None:
+        line = one_line(text[:MAX_LINE])
         if self._live is None:
-            print(line[:400], file=self._stream, flush=True)
+            print(line, file=self._stream, flush=True)
         else:
-            self._live.console.print(line[:400], markup=False, highlight=False)
+            self._live.console.print(line, markup=False, highlight=False)
 
     def _draw(self) -> RenderableType:
         from rich.text import Text
@@ -139,7 +142,7 @@ class Progress:
             tree.add(Text(f"{mark} {step.id} ({step.agent}){items}"))
         busy = [(path, tool) for path, tool in self._tools.items() if tool]
         for path, tool in busy[:SHOWN_ACTORS]:
-            tree.add(Text(f"{path}  {tool}", style="dim"))
+            tree.add(Text(one_line(f"{path}  {tool[:MAX_LINE]}"), style="dim"))
         if len(busy) > SHOWN_ACTORS:
             tree.add(Text(f"and {len(busy) - SHOWN_ACTORS} more actors at work", style="dim"))
         return tree

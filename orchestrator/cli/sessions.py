@@ -11,6 +11,7 @@ import msgspec
 from cyclopts import App
 
 from orchestrator.cli.job import job_of, play
+from orchestrator.cli.line import one_line
 from orchestrator.cli.place import default_store
 from orchestrator.journal.fault import SessionUnknown
 from orchestrator.journal.fold import fold
@@ -103,7 +104,7 @@ def show(session: str, *, store: str | None = None, json: bool = False) -> int:
         ended = actor["exited"]
         print(f"  actor {actor['path']}: {f'ended ({ended})' if ended else working}")
     for key, what in shown["steps"].items():
-        print(f"  step {key}: {what}")
+        print(one_line(f"  step {key}: {what}"))
     for key in shown["unresolved"]:
         print(f"  unresolved effect {key}")
     return 0

@@ -26,6 +26,7 @@ from actors.messages import (
     TurnStopped,
     Usage,
 )
+from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade, StateMoved
 from orchestrator.journal.records import (
     ActorExited,
     ActorRestarted,
@@ -44,7 +45,7 @@ from orchestrator.journal.records import (
     TurnEnded,
     TurnRejected,
 )
-from orchestrator.journal.state import ActorState, OwedOutcome, SessionState
+from orchestrator.journal.state import ActorState, ApprovalState, OwedOutcome, SessionState
 from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
 if TYPE_CHECKING:
@@ -159,11 +160,45 @@ def _ended(state: SessionState, path: str, record: TurnEnded) -> None:
             state.unresolved[intent.effect_key] = state.in_doubt.pop(key)
 
 
+def _asked(state: SessionState, path: str, record: ApprovalAsked) -> None:
+    state.approvals[record.approval] = ApprovalState(path, record)
+    state.asked_for[path, record.call] = record.approval
+
+
+def _approval_answered(state: SessionState, _: str, record: ApprovalAnswered) -> None:
+    approval = state.approvals.get(record.approval)
+    if approval is not None and approval.answered is None:
+        approval.answered = record
+
+
+def _lapsed(state: SessionState, _: str, record: ApprovalLapsed) -> None:
+    approval = state.approvals.get(record.approval)
+    if approval is not None and approval.answered is None:
+        approval.lapsed = True
+
+
+def _rule(state: SessionState, _: str, record: RuleMade) -> None:
+    state.rules.append(record)
+
+
+def _moved(state: SessionState, _: str, record: StateMoved) -> None:
+    state.workflow = record.state
+    state.moves += 1
+
+
+def _use(state: SessionState, path: str, call: str) -> None:
+    approval = state.approvals.get(state.asked_for.get((path, call), ""))
+    if approval is not None:
+        approval.used = True
+
+
 def _intended(state: SessionState, path: str, record: CallIntended) -> None:
+    _use(state, path, record.call)
     state.in_doubt[path, record.call] = record
 
 
 def _call_finished(state: SessionState, path: str, record: CallFinished) -> None:
+    _use(state, path, record.result.call_id)
     intent = state.in_doubt.pop((path, record.result.call_id), None)
     if intent is not None and record.result.outcome is Outcome.UNKNOWN:
         state.unresolved[intent.effect_key] = intent
@@ -252,6 +287,11 @@ HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     CallFinished: _call_finished,
     ModelReplied: _replied,
     EffectSettled: _settled,
+    ApprovalAsked: _asked,
+    ApprovalAnswered: _approval_answered,
+    ApprovalLapsed: _lapsed,
+    RuleMade: _rule,
+    StateMoved: _moved,
     Steered: _steered,
     OutcomeRecorded: _outcome,
     OutcomeDropped: _dropped,

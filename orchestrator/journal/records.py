@@ -25,6 +25,7 @@ from actors.messages import (
     Usage,
 )
 from orchestrator.focus import Policy
+from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade, StateMoved
 from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "SessionResumed",
     "TurnAccepted",
     "TurnEnded",
+    "TurnParked",
     "TurnRejected",
     "decode",
     "encode",
@@ -73,7 +75,10 @@ class Drop(enum.StrEnum):
 
 
 class SessionOpened(msgspec.Struct, frozen=True, tag="session_opened"):
-    """The session began, for *principal* of *tenant*; *labels* say how to make it again."""
+    """The session began, for *principal* of *tenant*; *labels* say how to make it again.
+
+    *approver* is the digest of the key that answers to approvals need; empty when nobody can be asked.
+    """
 
     session: str
     agent: str
@@ -81,6 +86,7 @@ class SessionOpened(msgspec.Struct, frozen=True, tag="session_opened"):
     principal: str
     tenant: str
     labels: tuple[tuple[str, str], ...] = ()
+    approver: str = ""
 
 
 class SessionResumed(msgspec.Struct, frozen=True, tag="session_resumed"):
@@ -140,6 +146,12 @@ class TurnAccepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="turn_ac
     notices: tuple[str, ...] = ()
 
 
+class TurnParked(msgspec.Struct, frozen=True, tag="turn_parked"):
+    """A turn waits for a person and holds nothing meanwhile; it is not ended."""
+
+    turn: str
+
+
 class TurnRejected(msgspec.Struct, frozen=True, tag="turn_rejected"):
     """A turn was not accepted; this is its one terminal record."""
 
@@ -148,11 +160,12 @@ class TurnRejected(msgspec.Struct, frozen=True, tag="turn_rejected"):
 
 
 class OfferMade(msgspec.Struct, frozen=True, tag="offer_made"):
-    """The tools really offered to the model from here on in this turn."""
+    """The tools really offered to the model from here on in this turn, in the workflow state *made_in*."""
 
     turn: str
     fingerprint: str
     tools: tuple[str, ...]
+    made_in: str = ""
 
 
 class CallIntended(msgspec.Struct, frozen=True, tag="call_intended"):
@@ -258,6 +271,12 @@ Record = (
     | StepStarted
     | StepFinished
     | Noted
+    | ApprovalAsked
+    | ApprovalAnswered
+    | ApprovalLapsed
+    | RuleMade
+    | StateMoved
+    | TurnParked
 )
 
 

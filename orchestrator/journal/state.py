@@ -11,6 +11,7 @@ from orchestrator.focus import OPEN, Policy
 if TYPE_CHECKING:
     from actors.grants import Grants
     from actors.messages import EndTurn
+    from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, RuleMade
     from orchestrator.journal.records import (
         ActorSpawned,
         CallIntended,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )
     from orchestrator.journal.work import FindingRecorded, FixRecorded, StepFinished, StepStarted
 
-__all__ = ["ActorState", "OwedOutcome", "SessionState", "Terms"]
+__all__ = ["ActorState", "ApprovalState", "OwedOutcome", "SessionState", "Terms"]
 
 Terms = tuple[Policy, "Grants | None"]
 OPEN_TERMS: Terms = (OPEN, None)
@@ -94,6 +95,19 @@ class OwedOutcome:
         self.discharged = ""
 
 
+class ApprovalState:
+    """One question to a person. ``used`` once the call it is bound to has run, or was refused otherwise."""
+
+    __slots__ = ("answered", "asked", "lapsed", "path", "used")
+
+    def __init__(self, path: str, asked: ApprovalAsked) -> None:
+        self.path = path
+        self.asked = asked
+        self.answered: ApprovalAnswered | None = None
+        self.lapsed = False
+        self.used = False
+
+
 class SessionState:
     """The fold of a session's entries. Read it freely; only `apply` changes it."""
 
@@ -116,6 +130,11 @@ class SessionState:
         self.findings: list[tuple[str, FindingRecorded]] = []
         self.fixes: list[tuple[str, FixRecorded]] = []
         self.outputs: dict[str, tuple[str, str]] = {}
+        self.approvals: dict[str, ApprovalState] = {}
+        self.asked_for: dict[tuple[str, str], str] = {}
+        self.rules: list[RuleMade] = []
+        self.workflow = ""
+        self.moves = 0
         self.steps: dict[str, StepStarted] = {}
         self.finished_steps: dict[str, StepFinished] = {}
         self.step_ends: dict[str, TurnEnded] = {}

@@ -59,7 +59,7 @@ def check_file(path: Path, pool: Mapping[str, Tool] | None = None) -> None:
     real = Path(os.path.realpath(path))
     text = read_text(Workspace(real.parent), f"./{real.name}", str(path), Mark(str(path), 1, 1), faults)
     faults.settle(str(path))
-    root = read_document(text, str(path), FaultLog())
+    root = read_document(text, str(path), faults)
     if not isinstance(root, MappingNode) or not root.get("role") or root.get("agents") or root.get("steps"):
         parse_plan(text, str(path), directory=real.parent, pool=pool)
         return

@@ -28,6 +28,8 @@ LIVE = {
     ("RuntimeConfig", "model"),
     ("RuntimeConfig", "store"),
     ("Observability", "clock"),
+    ("Principal", "access"),
+    ("Approver", "asker"),
 }
 
 

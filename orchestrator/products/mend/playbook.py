@@ -226,7 +226,10 @@ def judge(turn: Turn) -> str:
 
 
 def fix(request: ModelRequest) -> Calls | str:
-    """Read every accepted change, apply each, and say what could not be applied."""
+    """Read every accepted change, apply each, and say what could not be applied.
+
+    A change that may have been applied when the process ended is asked for once more: its tool looks whether it was.
+    """
     turn = Turn(request)
     reviews = msgspec.json.decode(turn.text.partition(". ")[2])
     accepted = [review["fix"] for review in reviews if review is not None and review["verdict"] == "accepted"]
@@ -235,15 +238,19 @@ def fix(request: ModelRequest) -> Calls | str:
     if not turn.steps:
         return [call("read_fix", fix=number) for number in accepted]
     read = {number: value(result) for number, (_, result) in zip(accepted, turn.steps[0], strict=True)}
-    if len(turn.steps) == 1:
-        changes = [found for found in read.values() if found is not None]
-        return [call("diff_patch_workspace_file", path=found["path"], diff=found["diff"]) for found in changes]
-    failed = [{"fix": number, "reason": "it is not on record"} for number, found in read.items() if found is None]
-    applied: list[int] = []
-    numbers = [number for number, found in read.items() if found is not None]
-    for number, (_, result) in zip(numbers, turn.steps[1], strict=True):
-        if result.outcome is Outcome.OK:
-            applied.append(number)
-        else:
-            failed.append({"fix": number, "reason": result.text})
-    return answer(applied=applied, failed=failed)
+    changes = {number: patch_of(found) for number, found in read.items() if found is not None}
+    if len(turn.steps) == 1 and changes:
+        return list(changes.values())
+    results = {made.arguments: result for made, result in turn.results("diff_patch_workspace_file")}
+    ends = {number: results[change.arguments] for number, change in changes.items()}
+    doubtful = [number for number, result in ends.items() if result.outcome is Outcome.UNKNOWN]
+    if doubtful and len(turn.steps) == len(("read", "apply")):
+        return [changes[number] for number in doubtful]
+    failed = [{"fix": number, "reason": "it is not on record"} for number in accepted if number not in changes]
+    failed += [{"fix": n, "reason": result.text} for n, result in ends.items() if result.outcome is not Outcome.OK]
+    return answer(applied=[n for n, result in ends.items() if result.outcome is Outcome.OK], failed=failed)
+
+
+def patch_of(found: dict[str, Any]) -> ToolCall:
+    """Return the call that applies a change as it is on record."""
+    return call("diff_patch_workspace_file", path=found["path"], diff=found["diff"])

@@ -93,7 +93,8 @@ def report(state: SessionState, entries: tuple[Entry, ...], result: WorkflowResu
         steps=tuple((o.key, o.ok, o.detail) for o in result.outcomes),
     )
     applied = set(outputs.get("fix", {}).get("applied", ()))
-    patch = "".join(fix.diff for _, fix in state.fixes if fix.number in applied)
+    fixes = sorted((fix for _, fix in state.fixes if fix.number in applied), key=lambda fix: (fix.path, fix.number))
+    patch = "".join(fix.diff for fix in fixes)
     ok = result.ok and data.verdict == "accepted"
     return Report(ok, _headline(data), _markdown(data), _json(data), (("changes.patch", patch),))
 
@@ -113,7 +114,7 @@ def _fates(state: SessionState, outputs: dict[str, Any]) -> tuple[FindingFate, .
     fates = []
     for who, finding in state.findings:
         text, mark, kind = finding.message.rpartition(" [")
-        fix = fixes.get((who, finding.place.rsplit(":", 2)[0], kind.removesuffix("]")))
+        fix = fixes.get((who, _spot(finding.place)[0], kind.removesuffix("]")))
         number = None if fix is None else fix.number
         review = None if number is None else reviews.get(number)
         fate, reason = _fate(number, review, applied, failed)
@@ -130,7 +131,15 @@ def _fates(state: SessionState, outputs: dict[str, Any]) -> tuple[FindingFate, .
                 judges.get("fix", "") if fate == "fixed" else "",
             )
         )
-    return tuple(fates)
+    return tuple(sorted(fates, key=lambda item: (_spot(item.place), item.code, item.message)))
+
+
+def _spot(place: str) -> tuple[str, int, int]:
+    """Return path, row and column of ``path:row:column``; of any other text the text."""
+    path, *spot = place.rsplit(":", 2)
+    if len(spot) == len(("row", "column")) and all(part.isdecimal() for part in spot):
+        return path, int(spot[0]), int(spot[1])
+    return place, 0, 0
 
 
 def _fate(

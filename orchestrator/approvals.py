@@ -1,0 +1,379 @@
+"""Approvals: a person's yes to exactly one call, and standing rules with exact scope.
+
+Rules:
+
+- What is asked binds principal, tenant, session, actor path, tool and version, the digest of the canonical arguments,
+  and the revision: definition, policy, grants and workflow state of the turn. Any difference later is a mismatch.
+- An answer counts once, the first one; it needs the approver's key, which is kept outside: the journal has its digest.
+- A yes is used by the call it is bound to, and by no other. Edited arguments are checked like any others, shown as
+  edited, and are what runs. A standing rule names the argument values it holds for; there is no rule for a whole tool.
+- Time that runs out is no refusal: the call is answered "nobody answered in time" and may be asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import hashlib
+import hmac
+import secrets
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+import msgspec
+
+from actors.schema import canonical, digest
+from actors.text import clip
+from orchestrator.arguments import canonical_arguments, parse
+from orchestrator.errors import AnswerRefused
+from orchestrator.facts import Consent
+from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from orchestrator.capability import Capability
+    from orchestrator.clock import Clock, Deadlines
+    from orchestrator.journal.journal import Journal
+    from orchestrator.journal.state import ApprovalState
+    from orchestrator.registry import Registered, Registry
+
+__all__ = ["Answer", "Approvals", "Approver", "Asker", "Question", "Verdict", "new_key"]
+
+MAX_REASON = 2000
+
+
+class Verdict(enum.StrEnum):
+    """What a person says."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a person is shown: who asks, as a path from the root down, and exactly what would run."""
+
+    approval: str
+    session: str
+    actor: str
+    tool: str
+    description: str
+    arguments: str
+    target: str
+    expires_ms: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A person's answer to one question.
+
+    *arguments* is an edited JSON object, empty to run what was asked. *always* names argument fields: with an approval
+    it makes a standing rule for calls of this tool in which these fields have the approved values.
+    """
+
+    approval: str
+    verdict: Verdict
+    key: str
+    by: str = "approver"
+    reason: str = ""
+    arguments: str = ""
+    always: tuple[str, ...] = ()
+
+
+class Asker(Protocol):
+    """Somebody who can be asked at once, while the call waits."""
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Return the answer, or ``None`` when there is none to be had. On cancel the question is withdrawn."""
+
+
+@attrs.frozen
+class Approver:
+    """Who answers. ``key`` proves it; keep it where no agent, tool or child process can read it.
+
+    With an ``asker`` a call waits in place for its answer; without one the turn is parked and ``run`` returns
+    ``suspended`` with the pending ids. Questions expire after ``expires_s`` seconds of wall-clock time.
+    """
+
+    key: str = attrs.field(repr=False)
+    asker: Asker | None = None
+    expires_s: float = 86_400.0
+
+
+def new_key() -> str:
+    """Return a fresh approver key."""
+    return secrets.token_urlsafe(24)
+
+
+def key_digest(key: str) -> str:
+    """Return what a journal keeps of an approver key."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Host(Protocol):
+    """What approvals need of the session around them."""
+
+    def woken(self, path: str) -> None:
+        """An answer for the parked turn of the actor *path* has come."""
+
+    def paused(self, path: str) -> AbstractContextManager[None]:
+        """Hold the time limits of the actor's turn, and of those that wait for it, still."""
+
+
+class Approvals:
+    """The questions and answers of one session."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        approver: Approver | None,
+        clock: Clock,
+        deadlines: Deadlines,
+        registry: Registry,
+        host: Host,
+    ) -> None:
+        self._journal = journal
+        self._approver = approver
+        self._clock = clock
+        self._deadlines = deadlines
+        self._registry = registry
+        self._host = host
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+
+    @property
+    def possible(self) -> bool:
+        """Whether anybody can be asked."""
+        return self._approver is not None
+
+    def consent(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> Consent:
+        """Return what is known of a yes to this call with these arguments, now."""
+        if self._ruled(capability, known, arguments):
+            return Consent.GIVEN
+        state = self._journal.state
+        approval = state.approvals.get(state.asked_for.get((capability.member.path, call), ""))
+        if approval is None:
+            return Consent.NONE
+        answered = approval.answered
+        if answered is None:
+            return Consent.EXPIRED if self._expired(approval) else Consent.NONE
+        if not answered.approved:
+            return Consent.REJECTED
+        if approval.used:
+            return Consent.USED
+        if self._expired(approval):
+            return Consent.EXPIRED
+        same = (
+            answered.digest == digest(canonical_arguments(arguments))
+            and approval.asked.tool == known.tool.name
+            and approval.asked.version == known.tool.version
+            and approval.asked.revision == self.revision(capability)
+        )
+        return Consent.GIVEN if same else Consent.MISMATCH
+
+    def approved_arguments(self, path: str, call: str) -> str:
+        """Return the edited arguments that were approved for a call, or an empty text."""
+        state = self._journal.state
+        approval = state.approvals.get(state.asked_for.get((path, call), ""))
+        answered = None if approval is None else approval.answered
+        return answered.arguments if answered is not None and answered.approved and answered.edited else ""
+
+    def reason(self, path: str, call: str) -> str:
+        """Return why a call was rejected, in the person's words."""
+        state = self._journal.state
+        approval = state.approvals.get(state.asked_for.get((path, call), ""))
+        return "" if approval is None or approval.answered is None else approval.answered.reason
+
+    def revision(self, capability: Capability) -> str:
+        """Return the digest of everything besides the call that the yes depends on."""
+        policy, narrowing = capability.policy, capability.narrowing
+        terms = {
+            "fingerprint": capability.member.resolved.definition.fingerprint,
+            "allowed": None if policy.allowed is None else sorted(policy.allowed),
+            "denied": sorted(policy.denied),
+            "grants": None if narrowing is None else attrs.asdict(narrowing),
+            "state": (self._journal.state.workflow, self._journal.state.moves),
+        }
+        return digest(canonical(terms))[:16]
+
+    async def obtain(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> bool:
+        """See to an answer; return False when the turn has to be parked for it. On cancel the question stays asked."""
+        assert self._approver is not None
+        approval = self._ask(capability, call, known, arguments)
+        await self._journal.sync()
+        name = approval.asked.approval
+        left = max(0.0, (approval.asked.expires_ms - self._clock.wall_ms()) / 1000)
+        deadline = self._deadlines.add(left, lambda: self._lapse(approval))
+        if approval.answered is not None:
+            self._deadlines.remove(deadline)
+            return True
+        if self._approver.asker is None:
+            return False
+        waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
+        asking = asyncio.ensure_future(self._approver.asker.ask(self.question(name)))
+        try:
+            with self._host.paused(approval.path):
+                await asyncio.wait((waiting, asking), return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                self._heard(approval, asking.result())
+        finally:
+            asking.cancel()
+            self._deadlines.remove(deadline)
+            self._waiting.pop(name, None)
+        return True
+
+    def _heard(self, approval: ApprovalState, answer: Answer | None) -> None:
+        """Take what the asker came back with; what is no answer to this very question is none."""
+        if answer is not None and answer.approval == approval.asked.approval:
+            self.answer(answer)
+        else:
+            self._lapse(approval)
+
+    def _lapse(self, approval: ApprovalState) -> None:
+        if approval.answered is None and not approval.lapsed and not approval.used:
+            self._journal.append(approval.path, ApprovalLapsed(approval.asked.approval))
+            self._told(approval)
+
+    def _ask(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> ApprovalState:
+        """Put the question on record, unless it is."""
+        state, path = self._journal.state, capability.member.path
+        approval = state.approvals.get(state.asked_for.get((path, call), ""))
+        if approval is not None:
+            return approval
+        assert self._approver is not None
+        text = canonical_arguments(arguments)
+        name = f"a{len(state.approvals) + 1:04d}"
+        target = ", ".join(str(arguments[field]) for field in sorted(known.tool.targets) if field in arguments)
+        expires = self._clock.wall_ms() + int(self._approver.expires_s * 1000)
+        asked = ApprovalAsked(
+            name,
+            capability.turn,
+            call,
+            known.tool.name,
+            known.tool.version,
+            text,
+            digest(text),
+            target,
+            self.revision(capability),
+            expires,
+        )
+        self._journal.append(path, asked)
+        return state.approvals[name]
+
+    def question(self, name: str) -> Question:
+        """Return what a person is shown of the approval *name*."""
+        approval, opened = self._journal.state.approvals[name], self._journal.state.opened
+        known = self._known(approval)
+        description = "" if known is None else known.tool.description
+        asked = approval.asked
+        session = "" if opened is None else opened.session
+        return Question(
+            name, session, approval.path, asked.tool, description, asked.arguments, asked.target, asked.expires_ms
+        )
+
+    def pending(self) -> tuple[str, ...]:
+        """Return the ids of the questions that nobody has answered and that can still be."""
+        return tuple(
+            name
+            for name, approval in self._journal.state.approvals.items()
+            if approval.answered is None and not approval.used and not self._expired(approval)
+        )
+
+    def told(self, path: str, turn: str) -> bool:
+        """Tell whether an answer for a call of *turn* has come that the call has not heard of yet."""
+        return any(
+            approval.path == path
+            and approval.asked.turn == turn
+            and not approval.used
+            and (approval.answered is not None or self._expired(approval))
+            for approval in self._journal.state.approvals.values()
+        )
+
+    def answer(self, answer: Answer) -> None:
+        """Take a person's answer. Raises `AnswerRefused`, recording nothing."""
+        approval = self._journal.state.approvals.get(answer.approval)
+        self._check(answer, approval)
+        assert approval is not None
+        approved, edited, text = answer.verdict is Verdict.APPROVE, bool(answer.arguments), approval.asked.arguments
+        if approved and edited:
+            text = self._edited(answer, approval)
+        record = ApprovalAnswered(
+            answer.approval,
+            approved,
+            clip(answer.by, MAX_REASON),
+            clip(answer.reason, MAX_REASON),
+            text if approved else "",
+            digest(text) if approved else "",
+            edited=approved and edited,
+        )
+        rule = self._rule(answer, approval, text) if approved and answer.always else None
+        if rule is not None:
+            self._journal.append(approval.path, rule)
+        self._record(approval, record)
+
+    def _record(self, approval: ApprovalState, record: ApprovalAnswered) -> None:
+        self._journal.append(approval.path, record)
+        self._told(approval)
+
+    def _told(self, approval: ApprovalState) -> None:
+        """Let the call that waits go on, in place or by opening its parked turn again."""
+        waiting = self._waiting.get(approval.asked.approval)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+        else:
+            self._host.woken(approval.path)
+
+    def _check(self, answer: Answer, approval: ApprovalState | None) -> None:
+        opened = self._journal.state.opened
+        known = "" if opened is None else opened.approver
+        if not known or not hmac.compare_digest(known, key_digest(answer.key)):
+            raise AnswerRefused(answer.approval, "wrong_key", "the approver's key does not fit this session")
+        if approval is None:
+            raise AnswerRefused(answer.approval, "unknown", "there is no such approval in this session")
+        if approval.answered is not None:
+            raise AnswerRefused(answer.approval, "answered", f"{approval.answered.by} has answered it already")
+        if approval.used:
+            raise AnswerRefused(answer.approval, "closed", "its call has ended meanwhile")
+        if self._expired(approval):
+            raise AnswerRefused(answer.approval, "expired", "its time has run out; the agent may ask again")
+
+    def _edited(self, answer: Answer, approval: ApprovalState) -> str:
+        known = self._known(approval)
+        if known is None:
+            raise AnswerRefused(answer.approval, "closed", "its tool is not there any more")
+        arguments, fault = parse(answer.arguments, known.validator)
+        if arguments is None:
+            assert fault is not None
+            text = f"the edited arguments are not valid: at {fault.path} expected {fault.expected}, got {fault.got}"
+            raise AnswerRefused(answer.approval, "invalid_arguments", text)
+        return canonical_arguments(arguments)
+
+    def _known(self, approval: ApprovalState) -> Registered | None:
+        spawned = self._journal.state.actors[approval.path].spawned
+        resolved = self._registry.get(spawned.fingerprint)
+        return None if resolved is None else resolved.tools.get(approval.asked.tool)
+
+    def _rule(self, answer: Answer, approval: ApprovalState, text: str) -> RuleMade:
+        arguments = msgspec.json.decode(text)
+        unknown = sorted(set(answer.always) - set(arguments))
+        if unknown:
+            text = f"a rule can hold for the fields of the call only, not for {', '.join(unknown)}"
+            raise AnswerRefused(answer.approval, "invalid_rule", text)
+        fields = tuple((name, canonical(arguments[name])) for name in sorted(set(answer.always)))
+        spawned = self._journal.state.actors[approval.path].spawned
+        name = f"r{len(self._journal.state.rules) + 1:04d}"
+        return RuleMade(name, approval.asked.tool, approval.asked.version, spawned.fingerprint, fields, answer.by)
+
+    def _ruled(self, capability: Capability, known: Registered, arguments: dict[str, Any]) -> bool:
+        now = 0
+        for rule in self._journal.state.rules:
+            now = now or self._clock.wall_ms()
+            if (
+                (rule.tool, rule.version) == (known.tool.name, known.tool.version)
+                and rule.fingerprint == capability.member.resolved.definition.fingerprint
+                and (not rule.expires_ms or now < rule.expires_ms)
+                and all(name in arguments and canonical(arguments[name]) == value for name, value in rule.fields)
+            ):
+                return True
+        return False
+
+    def _expired(self, approval: ApprovalState) -> bool:
+        return approval.lapsed or self._clock.wall_ms() >= approval.asked.expires_ms

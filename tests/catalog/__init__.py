@@ -1,0 +1,1 @@
+"""Explaining, auditing, selecting and discovering: tests of the catalog."""

@@ -1,0 +1,272 @@
+"""A real session whose models say what the host tells them: memory store, real supervisor, real bridge, real tools."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors import Access, AgentDefinition, Role, Tool, ToolSet
+from actors.grants import Grants
+from actors.messages import CallFinished, Limits, ModelReply, Outcome, ReplyStop, StopReason, ToolCall, TurnOrigin
+from actors.schema import canonical
+from orchestrator.agent import Agent
+from orchestrator.errors import LoanRefused
+from orchestrator.facts import Permit
+from orchestrator.focus import Policy
+from orchestrator.journal.memory import MemoryStore
+from orchestrator.journal.records import TurnAccepted, decode
+from orchestrator.loans import lend_to
+from orchestrator.post import Mail
+from orchestrator.runtime import Principal, RuntimeConfig, SessionLimits
+from orchestrator.turn import Stop, Turn
+from tests.proof.naive import TOOLS, Declared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.ports import ModelRequest
+    from orchestrator.agent import SessionStart
+    from orchestrator.member import Member
+    from orchestrator.session import Session, SessionHandle
+    from orchestrator.supervisor import Supervisor
+    from tests.proof.terms import Cast, Focus, Holding, Node
+
+__all__ = ["Puppets", "Stage"]
+
+UNLIMITED = Limits(steps=None, calls=None, seconds=None, repeats=1_000_000)
+
+
+class Puppets:
+    """A model that answers each actor when, and with what, the host says."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, asyncio.Future[ModelReply]] = {}
+
+    async def reply(self, request: ModelRequest, _: Callable[[str], None]) -> ModelReply:
+        """Wait for the host's answer."""
+        answer = self.asked[request.actor] = asyncio.get_running_loop().create_future()
+        try:
+            return await answer
+        finally:
+            if self.asked.get(request.actor) is answer:
+                del self.asked[request.actor]
+
+    def answer(self, path: str, reply: ModelReply) -> None:
+        """Let the model of *path* say *reply*."""
+        self.asked.pop(path).set_result(reply)
+
+
+class Stage:
+    """One session, from the host's side. Everything it does is over, or waits for the host, when it returns."""
+
+    def __init__(self, cast: Cast) -> None:
+        self.cast = cast
+        self.puppets = Puppets()
+        self.store = MemoryStore()
+        self.effects: list[tuple[str, str]] = []
+        self.definition = defined(cast.root, self._run)
+        self.handle: SessionHandle | None = None
+        self._start: SessionStart | None = None
+        self._session: Session | None = None
+        self._read = 0
+        self._calls = 0
+        self._spawned = 0
+
+    async def _run(self, name: str, context: Any) -> str:
+        self.effects.append((context.actor, name))
+        if name == "stall":
+            await asyncio.get_running_loop().create_future()
+        return f"{name} ran"
+
+    async def open(self, principal: Holding) -> None:
+        """Start the session, or take it up again where it was closed."""
+        config = RuntimeConfig(
+            self.puppets,
+            Principal(grants=grants(principal)),
+            SessionLimits(depth=self.cast.depth, alive=self.cast.alive),
+            workspace(),
+            self.store,
+        )
+        self._start = Agent(self.definition, config).start(self.handle)
+        self._session = await self._start.__aenter__()
+        self.handle = self._session.snapshot()
+        await self.rest()
+
+    async def close(self) -> None:
+        """Close the session; it can be opened again."""
+        if self._start is not None:
+            await self._start.__aexit__(None, None, None)
+            self._start = self._session = None
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """What owns the actors."""
+        assert self._start is not None
+        assert self._start.supervisor is not None
+        return self._start.supervisor
+
+    def member(self, path: str) -> Member:
+        """One live actor."""
+        return self.supervisor.members[path]
+
+    async def rest(self) -> None:
+        """Return when nothing can happen any more until the host does something."""
+        loop: Any = asyncio.get_running_loop()
+        while loop._ready:
+            await asyncio.sleep(0)  # noqa: ASYNC110  # it gives way until no callback is left; it waits for no time
+
+    async def turn(self, path: str, focus: Focus, narrowing: Holding | None) -> None:
+        """Give an actor a turn of its own."""
+        policy, terms = Policy(focus.allowed, focus.denied), None if narrowing is None else grants(narrowing)
+        if self.member(path).parent is None:
+            assert self._session is not None
+            await self._session.send(Turn("go", policy, terms, UNLIMITED))
+        else:
+            turn = TurnAccepted(self.supervisor.next_turn(), "go", TurnOrigin.STEP, policy, terms, UNLIMITED)
+            self.supervisor.accept(self.member(path), turn)
+        await self.rest()
+
+    async def tell(self, path: str) -> None:
+        """Send an idle actor a message."""
+        Mail(self.supervisor).tell(path, "more")
+        await self.rest()
+
+    async def finish(self, path: str) -> None:
+        """Let the actor give its final answer."""
+        self.puppets.answer(path, ModelReply("done"))
+        await self.rest()
+
+    async def call(self, path: str, name: str, arguments: str) -> str:
+        """Let the actor call a tool; return ``permitted`` or the code of the denial."""
+        self._calls += 1
+        call = ToolCall(f"call-{self._calls}", name, arguments)
+        before = len(self.effects)
+        self._records()
+        self.puppets.answer(path, ModelReply("", (call,), ReplyStop.TOOL_CALLS))
+        await self.rest()
+        for record in self._records():
+            if isinstance(record, CallFinished) and record.result.call_id == call.id:
+                if record.result.outcome is Outcome.DENIED:
+                    assert record.result.denial is not None
+                    assert len(self.effects) == before, f"{name} was refused and ran all the same"
+                    return record.result.denial.code
+                break
+        if name in TOOLS and name in {tool.name for tool in self.member(path).resolved.definition.tools.direct}:
+            assert self.effects[before:] == [(path, name)], f"{name} was permitted and did not run once"
+        return "permitted"
+
+    def _records(self) -> list[Any]:
+        assert self.handle is not None
+        records = self.store.shelves[self.handle.session].records
+        fresh = [decode(data).record for data in records[self._read :]]
+        self._read = len(records)
+        return fresh
+
+    async def host_spawn(self, name: str) -> None:
+        """Start an actor below the root that stays until it is stopped, as a workflow does."""
+        root = self.member(self.definition.address)
+        definition = next(child for child in self.definition.children if child.name == name)
+        assert self._start is not None
+        self._spawned += 1
+        resolved = self._start.registry.resolve(definition)
+        self.supervisor.spawn(resolved, root, root.base, call=f"host {self._spawned}", keep=True)
+        await self.rest()
+
+    async def lend(self, lender: str, borrower: str, what: Holding) -> bool:
+        """Lend until the borrower's present turn ends; return whether the loan was made."""
+        turn = self.supervisor.journal.state.actors[borrower].waiting[0].turn
+        try:
+            lend_to(self.supervisor.journal, self.member(lender), self.member(borrower), grants(what), turn)
+        except LoanRefused:
+            return False
+        return True
+
+    async def stop_turn(self, path: str) -> None:
+        """Stop the actor's present turn."""
+        turn = self.supervisor.journal.state.actors[path].waiting[0].turn
+        self.supervisor.stops.turn(self.member(path), turn, StopReason.CANCELLED, "stopped by the host")
+        await self.rest()
+
+    async def stop_tree(self, path: str) -> None:
+        """Stop the actor and all below it; the root stays, without a turn."""
+        assert self._session is not None
+        if self.member(path).parent is None:
+            await self._session.send(Stop("tree"))
+        else:
+            await self.supervisor.stops.tree(self.member(path), "stopped by the host")
+        await self.rest()
+
+    def picture(self) -> dict[str, dict[str, str] | None]:
+        """Every live actor; for one that is in a turn, what each of its tools would be answered now."""
+        found: dict[str, dict[str, str] | None] = {}
+        for path, member in self.supervisor.members.items():
+            capability = member.capability
+            if capability is None or path not in self.puppets.asked:
+                found[path] = None
+                continue
+            found[path] = {
+                item.tool.name: "permitted" if isinstance(said, Permit) else getattr(said, "code", "needs_approval")
+                for item, said in capability.catalog()
+            }
+            offered = {name for name, said in found[path].items() if said in ("permitted", "needs_approval")}
+            assert set(capability.manifest().names) == offered, f"{path} is offered something else than it may use"
+        return found
+
+
+@functools.cache
+def grants(what: Holding) -> Grants:
+    """The kernel's value of a holding."""
+    return Grants(what.authorities, Access(what.access), what.roots)
+
+
+@functools.cache
+def workspace() -> Path:
+    """A folder with a link that leads out of it; the same for every session, since nothing is written there."""
+    place = Path(tempfile.mkdtemp(prefix="proof-"))
+    weakref.finalize(Stage, shutil.rmtree, place, ignore_errors=True)
+    for name in ("src", "runs"):
+        (place / name).mkdir()
+    (place / "out").symlink_to("/")
+    return place
+
+
+def defined(node: Node, run: Any) -> AgentDefinition:
+    """The definition of a node and all below it; its tools tell *run* who called them."""
+    tools = ToolSet(direct=tuple(declared(name, TOOLS[name], run) for name in node.tools))
+    children = tuple(defined(child, run) for child in node.children)
+    return AgentDefinition(node.name, Role(node.role), tools=tools, children=children)
+
+
+def declared(name: str, tool: Declared, run: Any) -> Tool:
+    """The kernel's declaration of a tool of the naive table."""
+
+    async def play(context: Any, _: Any) -> str:
+        return str(await run(name, context))
+
+    properties = {field: {"type": kind} for field, kind in tool.given}
+    schema = {"type": "object", "properties": properties, "required": sorted(tool.must)}
+    return Tool(
+        name,
+        "Does it.",
+        canonical(schema),
+        access=Access(tool.access),
+        authorities=frozenset({tool.authority} - {""}),
+        needs=frozenset({tool.needs} - {""}),
+        targets=frozenset({tool.path} - {""}),
+        effect_key=(tool.effect,) if tool.effect else None,
+        approval="each_call" if tool.asks else "never",
+        timeout_s=None,
+        run=play,
+    )
+
+
+def encoded(**arguments: Any) -> str:
+    """Arguments as JSON text."""
+    return msgspec.json.encode(arguments).decode()

@@ -1,0 +1,63 @@
+"""The plain values that a history is made of. They name no class of the kernel; `stage` turns them into kernel values."""
+
+from __future__ import annotations
+
+import attrs
+
+__all__ = ["OPEN_FOCUS", "Cast", "Focus", "Holding", "Node"]
+
+
+@attrs.frozen
+class Focus:
+    """What an actor should use in a turn: only *allowed* (``None``: all), and nothing that is *denied*."""
+
+    allowed: frozenset[str] | None = None
+    denied: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        only = [] if self.allowed is None else [f"allow only {', '.join(sorted(self.allowed)) or 'nothing'}"]
+        never = [f"deny {', '.join(sorted(self.denied))}"] if self.denied else []
+        return "; ".join([*only, *never]) or "no policy"
+
+
+OPEN_FOCUS = Focus()
+
+
+@attrs.frozen
+class Holding:
+    """What may be done: authorities as they are written (``workspace.*``), access by its name, write roots."""
+
+    authorities: frozenset[str] = frozenset()
+    access: str = "external"
+    roots: frozenset[str] = frozenset({"."})
+    name: str = attrs.field(default="", eq=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@attrs.frozen
+class Node:
+    """One definition of a cast: its name, its role, its tools, the definitions it may start."""
+
+    name: str
+    role: str
+    tools: tuple[str, ...]
+    children: tuple[Node, ...] = ()
+
+    def __str__(self) -> str:
+        below = f", may start {' and '.join(str(child) for child in self.children)}" if self.children else ""
+        return f"{self.name} ({self.role}; {', '.join(self.tools) or 'no tools'}{below})"
+
+
+@attrs.frozen
+class Cast:
+    """Who plays a history: the root's definition, what the principal holds, how deep and how wide the tree may be."""
+
+    root: Node
+    principal: Holding
+    depth: int = 2
+    alive: int = 3
+
+    def __str__(self) -> str:
+        return f"{self.root}; the principal holds {self.principal}"
