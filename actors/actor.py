@@ -190,7 +190,7 @@ class Actor:
             await self._drive(deque((RunCalls(unanswered(self.state)),)))
 
     async def _drive(self, effects: deque[Effect]) -> None:
-        """Perform effects until none is left, which is when the turn is over."""
+        """Perform effects until none is left: the turn is over, or waits for a person."""
         task = asyncio.current_task()
         assert task is not None
         while effects:
@@ -202,9 +202,6 @@ class Actor:
                         effects.extend(self._apply(fact))
                 elif isinstance(effect, RunCalls):
                     await self._run(effect.calls, effects)
-                    if not effects and self._waits(task, turn):
-                        self._task = self.toolbox = None
-                        await self.owner.parked(self)
                 elif isinstance(effect, EndTurn):
                     self.toolbox = None
                     await self.owner.ended(self, effect)
@@ -217,10 +214,9 @@ class Actor:
                 return
             if self.mailbox.stopping(turn):
                 effects = self._heed(task, turn, effects)
-
-    def _waits(self, task: asyncio.Task[Any], turn: str) -> bool:
-        """Tell whether calls of *turn* wait for a person, and nothing else is to be done."""
-        return self._task is task and self.state.turn == turn and not self.mailbox.stopping(turn)
+        if self.state.phase is Phase.TOOLS:
+            self._task = self.toolbox = None
+            await self.owner.parked(self)
 
     def _heed(self, task: asyncio.Task[Any], turn: str, effects: deque[Effect]) -> deque[Effect]:
         """Take the stop of *turn*: nothing of what was to be done is done, the turn ends."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from actors.text import clean
-from orchestrator.approvals import key_digest
+from orchestrator.approver import key_digest
 from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, SessionClosed

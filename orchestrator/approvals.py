@@ -13,100 +13,32 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import enum
-import hashlib
 import hmac
-import secrets
 from typing import TYPE_CHECKING, Any, Protocol
 
-import attrs
 import msgspec
 
 from actors.schema import canonical, digest
 from actors.text import clip
+from orchestrator.approver import Answer, Question, Verdict, key_digest
 from orchestrator.arguments import canonical_arguments, parse
 from orchestrator.errors import AnswerRefused
-from orchestrator.facts import Consent
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from orchestrator.approver import Approver
     from orchestrator.capability import Capability
     from orchestrator.clock import Clock, Deadlines
+    from orchestrator.consents import Consents
     from orchestrator.journal.journal import Journal
     from orchestrator.journal.state import ApprovalState
     from orchestrator.registry import Registered, Registry
 
-__all__ = ["Answer", "Approvals", "Approver", "Asker", "Question", "Verdict", "new_key"]
+__all__ = ["Approvals"]
 
 MAX_REASON = 2000
-
-
-class Verdict(enum.StrEnum):
-    """What a person says."""
-
-    APPROVE = "approve"
-    REJECT = "reject"
-
-
-class Question(msgspec.Struct, frozen=True):
-    """What a person is shown: who asks, as a path from the root down, and exactly what would run."""
-
-    approval: str
-    session: str
-    actor: str
-    tool: str
-    description: str
-    arguments: str
-    target: str
-    expires_ms: int
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """A person's answer to one question.
-
-    *arguments* is an edited JSON object, empty to run what was asked. *always* names argument fields: with an approval
-    it makes a standing rule for calls of this tool in which these fields have the approved values.
-    """
-
-    approval: str
-    verdict: Verdict
-    key: str
-    by: str = "approver"
-    reason: str = ""
-    arguments: str = ""
-    always: tuple[str, ...] = ()
-
-
-class Asker(Protocol):
-    """Somebody who can be asked at once, while the call waits."""
-
-    async def ask(self, question: Question) -> Answer | None:
-        """Return the answer, or ``None`` when there is none to be had. On cancel the question is withdrawn."""
-
-
-@attrs.frozen
-class Approver:
-    """Who answers. ``key`` proves it; keep it where no agent, tool or child process can read it.
-
-    With an ``asker`` a call waits in place for its answer; without one the turn is parked and ``run`` returns
-    ``suspended`` with the pending ids. Questions expire after ``expires_s`` seconds of wall-clock time.
-    """
-
-    key: str = attrs.field(repr=False)
-    asker: Asker | None = None
-    expires_s: float = 86_400.0
-
-
-def new_key() -> str:
-    """Return a fresh approver key."""
-    return secrets.token_urlsafe(24)
-
-
-def key_digest(key: str) -> str:
-    """Return what a journal keeps of an approver key."""
-    return hashlib.sha256(key.encode()).hexdigest()
 
 
 class Host(Protocol):
@@ -126,6 +58,7 @@ class Approvals:
         self,
         journal: Journal,
         approver: Approver | None,
+        consents: Consents,
         clock: Clock,
         deadlines: Deadlines,
         registry: Registry,
@@ -133,6 +66,7 @@ class Approvals:
     ) -> None:
         self._journal = journal
         self._approver = approver
+        self._consents = consents
         self._clock = clock
         self._deadlines = deadlines
         self._registry = registry
@@ -143,56 +77,6 @@ class Approvals:
     def possible(self) -> bool:
         """Whether anybody can be asked."""
         return self._approver is not None
-
-    def consent(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> Consent:
-        """Return what is known of a yes to this call with these arguments, now."""
-        if self._ruled(capability, known, arguments):
-            return Consent.GIVEN
-        state = self._journal.state
-        approval = state.approvals.get(state.asked_for.get((capability.member.path, call), ""))
-        if approval is None:
-            return Consent.NONE
-        answered = approval.answered
-        if answered is None:
-            return Consent.EXPIRED if self._expired(approval) else Consent.NONE
-        if not answered.approved:
-            return Consent.REJECTED
-        if approval.used:
-            return Consent.USED
-        if self._expired(approval):
-            return Consent.EXPIRED
-        same = (
-            answered.digest == digest(canonical_arguments(arguments))
-            and approval.asked.tool == known.tool.name
-            and approval.asked.version == known.tool.version
-            and approval.asked.revision == self.revision(capability)
-        )
-        return Consent.GIVEN if same else Consent.MISMATCH
-
-    def approved_arguments(self, path: str, call: str) -> str:
-        """Return the edited arguments that were approved for a call, or an empty text."""
-        state = self._journal.state
-        approval = state.approvals.get(state.asked_for.get((path, call), ""))
-        answered = None if approval is None else approval.answered
-        return answered.arguments if answered is not None and answered.approved and answered.edited else ""
-
-    def reason(self, path: str, call: str) -> str:
-        """Return why a call was rejected, in the person's words."""
-        state = self._journal.state
-        approval = state.approvals.get(state.asked_for.get((path, call), ""))
-        return "" if approval is None or approval.answered is None else approval.answered.reason
-
-    def revision(self, capability: Capability) -> str:
-        """Return the digest of everything besides the call that the yes depends on."""
-        policy, narrowing = capability.policy, capability.narrowing
-        terms = {
-            "fingerprint": capability.member.resolved.definition.fingerprint,
-            "allowed": None if policy.allowed is None else sorted(policy.allowed),
-            "denied": sorted(policy.denied),
-            "grants": None if narrowing is None else attrs.asdict(narrowing),
-            "state": (self._journal.state.workflow, self._journal.state.moves),
-        }
-        return digest(canonical(terms))[:16]
 
     async def obtain(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> bool:
         """See to an answer; return False when the turn has to be parked for it. On cancel the question stays asked."""
@@ -252,7 +136,7 @@ class Approvals:
             text,
             digest(text),
             target,
-            self.revision(capability),
+            self._consents.revision(capability),
             expires,
         )
         self._journal.append(path, asked)
@@ -274,7 +158,7 @@ class Approvals:
         return tuple(
             name
             for name, approval in self._journal.state.approvals.items()
-            if approval.answered is None and not approval.used and not self._expired(approval)
+            if approval.answered is None and not approval.used and not self._consents.expired(approval)
         )
 
     def told(self, path: str, turn: str) -> bool:
@@ -283,7 +167,7 @@ class Approvals:
             approval.path == path
             and approval.asked.turn == turn
             and not approval.used
-            and (approval.answered is not None or self._expired(approval))
+            and (approval.answered is not None or self._consents.expired(approval))
             for approval in self._journal.state.approvals.values()
         )
 
@@ -332,7 +216,7 @@ class Approvals:
             raise AnswerRefused(answer.approval, "answered", f"{approval.answered.by} has answered it already")
         if approval.used:
             raise AnswerRefused(answer.approval, "closed", "its call has ended meanwhile")
-        if self._expired(approval):
+        if self._consents.expired(approval):
             raise AnswerRefused(answer.approval, "expired", "its time has run out; the agent may ask again")
 
     def _edited(self, answer: Answer, approval: ApprovalState) -> str:
@@ -361,19 +245,3 @@ class Approvals:
         spawned = self._journal.state.actors[approval.path].spawned
         name = f"r{len(self._journal.state.rules) + 1:04d}"
         return RuleMade(name, approval.asked.tool, approval.asked.version, spawned.fingerprint, fields, answer.by)
-
-    def _ruled(self, capability: Capability, known: Registered, arguments: dict[str, Any]) -> bool:
-        now = 0
-        for rule in self._journal.state.rules:
-            now = now or self._clock.wall_ms()
-            if (
-                (rule.tool, rule.version) == (known.tool.name, known.tool.version)
-                and rule.fingerprint == capability.member.resolved.definition.fingerprint
-                and (not rule.expires_ms or now < rule.expires_ms)
-                and all(name in arguments and canonical(arguments[name]) == value for name, value in rule.fields)
-            ):
-                return True
-        return False
-
-    def _expired(self, approval: ApprovalState) -> bool:
-        return approval.lapsed or self._clock.wall_ms() >= approval.asked.expires_ms

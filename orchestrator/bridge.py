@@ -1,4 +1,4 @@
-"""The one path to any tool: capability → decide → approval → intent → run → outcome → record. Only the supervisor knows it.
+"""The one path to any tool: decide, ask a person, record the intent, run, record the outcome. The supervisor has it.
 
 Rules:
 
@@ -15,10 +15,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from actors.grants import Access
 from actors.messages import CallFinished, Denial, Outcome, ToolResult, Usage
 from actors.ports import Offer
-from actors.tools import Reconciled
+from actors.tools import Approval, Reconciled
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.context import CallContext, SessionRecord
 from orchestrator.denials import deny
@@ -27,21 +29,18 @@ from orchestrator.gathering import Asked, Gathering
 from orchestrator.journal.consent import StateMoved
 from orchestrator.journal.records import CallIntended, EffectSettled
 from orchestrator.policy import decide
-from orchestrator.running import Ran, Runner
+from orchestrator.running import Runner
 from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from actors.messages import ToolCall
     from orchestrator.approvals import Approvals
     from orchestrator.capability import Capability
-    from orchestrator.clock import Deadlines
+    from orchestrator.consents import Consents
     from orchestrator.facts import Facts, Verdict
     from orchestrator.journal.journal import Journal
     from orchestrator.registry import Registered
-    from orchestrator.running import Intrinsic
-    from orchestrator.runtime import Principal, SessionLimits
+    from orchestrator.runtime import Principal
     from orchestrator.workspace.roots import Workspace
 
 __all__ = ["Bridge"]
@@ -50,25 +49,26 @@ NO_USAGE = Usage()
 
 
 class Bridge:
-    """The bridge of one session. ``intrinsics`` does the tools of reserved names."""
+    """The bridge of one session."""
 
     def __init__(
         self,
         journal: Journal,
-        deadlines: Deadlines,
         principal: Principal,
         workspace: Workspace | None,
-        intrinsics: Mapping[str, Intrinsic],
-        limits: SessionLimits,
+        gathering: Gathering,
+        runner: Runner,
         approvals: Approvals,
+        consents: Consents,
     ) -> None:
         self._journal = journal
         self._principal = principal
         self._workspace = workspace
+        self._gathering = gathering
+        self._runner = runner
         self._approvals = approvals
+        self._consents = consents
         self._record = SessionRecord(journal.state)
-        self._runner = Runner(journal, deadlines, intrinsics)
-        self._gathering = Gathering(journal, workspace, limits, principal, approvals)
         self._offers: dict[tuple[object, ...], Offer] = {}
 
     def offer(self, capability: Capability) -> Offer:
@@ -107,17 +107,24 @@ class Bridge:
 
         Raises nothing but CancelledError.
         """
-        asked = await self._asked(capability, call)
-        facts, verdict = await self._decided(call, asked)
-        if facts is None:
-            return None
+        asked = self._decode(capability, call)
+        if self._principal.access is not None:
+            asked = replace(asked, standing=await self._gathering.standing(capability, call.name))
+        facts = self._gathering.facts(asked)
+        verdict: Verdict | ToolResult = decide(Attempt(call.name), facts)
+        while isinstance(verdict, NeedsApproval):
+            assert asked.known is not None
+            assert asked.arguments is not None
+            if not await self._approvals.obtain(capability, call.id, asked.known, asked.arguments):
+                return None
+            asked = replace(self._decode(capability, call), standing=asked.standing)
+            facts = self._gathering.facts(asked)
+            verdict = decide(Attempt(call.name), facts)
+        if isinstance(verdict, Denial) and verdict.code == "unresolved_effect":
+            verdict = await self._settle(call, asked, facts, verdict)
         known, arguments = asked.known, asked.arguments
-        if isinstance(verdict, ToolResult) or verdict is not PERMIT or known is None or arguments is None:
+        if verdict is not PERMIT or known is None or arguments is None:
             return self._finish(capability, self._refused(call, verdict, asked, facts))
-        edited = self._approvals.approved_arguments(capability.member.path, call.id)
-        if edited:
-            arguments, _ = parse(edited, known.validator)
-            assert arguments is not None
         if known.tool.access is not Access.READ:
             stopped = await self._intend(call, asked, facts.consent)
             if stopped is not None:
@@ -126,34 +133,23 @@ class Bridge:
         ran = await self._runner.run(capability, call, known.tool, arguments, self._context(capability, call, facts))
         if ran is None:
             return None
-        if edited:
-            text = f"Run with the arguments as a person edited them: {edited}\n{ran.result.text}"
-            ran = Ran(ToolResult(call.id, call.name, text, ran.result.outcome), ran.discharged)
-        self._move(capability, ran.result)
-        return self._finish(capability, ran.result, ran.discharged)
+        result = ran.result
+        if asked.edited:
+            text = f"Run with the arguments as a person edited them: {asked.edited}\n{result.text}"
+            result = ToolResult(call.id, call.name, text, result.outcome)
+        self._move(capability, result)
+        return self._finish(capability, result, ran.discharged)
 
-    async def _asked(self, capability: Capability, call: ToolCall) -> Asked:
-        """Return the call decoded, with the caller's standing as the host tells it now."""
+    def _decode(self, capability: Capability, call: ToolCall) -> Asked:
+        """Return the call decoded; a person's edit of its arguments takes the place of the model's."""
         known = capability.member.resolved.tools.get(call.name)
-        text = self._approvals.approved_arguments(capability.member.path, call.id) or call.arguments
-        arguments, fault = ({}, None) if known is None else parse(text, known.validator)
-        standing = None if known is None else await self._gathering.standing(capability, call.name)
-        return Asked(capability, call.name, call.id, known, arguments, fault, standing)
-
-    async def _decided(self, call: ToolCall, asked: Asked) -> tuple[Facts | None, Verdict | ToolResult]:
-        """Return the decision and its facts, after asking whom it takes; no facts: the turn has to be parked."""
-        while True:
-            facts = self._gathering.facts(asked)
-            verdict: Verdict | ToolResult = decide(Attempt(call.name), facts)
-            if isinstance(verdict, Denial) and verdict.code == "unresolved_effect":
-                return facts, await self._settle(call, asked, facts, verdict)
-            if not isinstance(verdict, NeedsApproval):
-                return facts, verdict
-            assert asked.known is not None
-            assert asked.arguments is not None
-            if not await self._approvals.obtain(asked.capability, call.id, asked.known, asked.arguments):
-                return None, verdict
-            asked = await self._asked(asked.capability, call)
+        if known is None:
+            return Asked(capability, call.name, call.id, None, {})
+        edited = ""
+        if known.tool.approval is not Approval.NEVER:
+            edited = self._consents.approved_arguments(capability.member.path, call.id)
+        arguments, fault = parse(edited or call.arguments, known.validator)
+        return Asked(capability, call.name, call.id, known, arguments, fault, None, edited)
 
     async def _intend(self, call: ToolCall, asked: Asked, consent: Consent) -> ToolResult | None:
         """Make the intent durable; return the call's result if it may not run any more after that wait."""
@@ -231,7 +227,7 @@ class Bridge:
         assert isinstance(verdict, Denial)
         text = verdict.text
         if facts.consent is Consent.REJECTED:
-            reason = self._approvals.reason(asked.capability.member.path, call.id)
+            reason = self._consents.reason(asked.capability.member.path, call.id)
             text = f"{text} The reason: {reason}" if reason else text
         return ToolResult(call.id, call.name, text, Outcome.DENIED, verdict)
 

@@ -103,7 +103,7 @@ class Children:
         try:
             if turn not in state.outcomes:
                 with supervisor.waits.hold(capability.member.path, path):
-                    result = await supervisor.wait(supervisor.members[path], turn)
+                    result = await supervisor.results.wait(supervisor.members[path], turn)
                 if result.stop_reason is StopReason.SUSPENDED:
                     self._outcomes.claimed.discard(turn)
                     return PARKED

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from actors.tools import Tool
-    from orchestrator.approvals import Approvals
+    from orchestrator.consents import Consents
     from orchestrator.journal.journal import Journal
     from orchestrator.member import Member
     from orchestrator.runtime import Principal, SessionLimits
@@ -32,7 +32,10 @@ NOTHING_MISSING: frozenset[str] = frozenset()
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One call as it was decoded, or one tool that is only asked about (no arguments)."""
+    """One call as it was decoded, or one tool that is only asked about (no arguments).
+
+    *edited* are the arguments as a person edited them, where one did.
+    """
 
     capability: Capability
     name: str
@@ -41,10 +44,11 @@ class Asked(msgspec.Struct, frozen=True):
     arguments: dict[str, Any] | None = None
     fault: ArgumentFault | None = None
     standing: Standing | None = None
+    edited: str = ""
 
 
 class Gathering:
-    """Gathers the facts of one session's decisions."""
+    """Gathers the facts of one session's decisions; *possible*: there is somebody to ask."""
 
     def __init__(
         self,
@@ -52,13 +56,16 @@ class Gathering:
         workspace: Workspace | None,
         limits: SessionLimits,
         principal: Principal,
-        approvals: Approvals,
+        consents: Consents,
+        *,
+        possible: bool,
     ) -> None:
         self._journal = journal
         self._workspace = workspace
         self._limits = limits
         self._principal = principal
-        self._approvals = approvals
+        self._consents = consents
+        self._possible = possible
         provided = {"principal"} | ({"workspace"} if workspace is not None else set())
         self._present = frozenset(provided | principal.context)
 
@@ -77,7 +84,7 @@ class Gathering:
             if tool.access is not Access.READ and self._journal.state.unresolved:
                 unresolved = self._unresolved(tool, asked.arguments)
             if known is not None and consent is None and tool.approval is not Approval.NEVER and asked.fault is None:
-                consent = self._approvals.consent(capability, asked.call, known, asked.arguments)
+                consent = self._consents.consent(capability, asked.call, known, asked.arguments)
         return Facts(
             actor=member.resolved.definition.name,
             tool=tool,
@@ -94,7 +101,7 @@ class Gathering:
             spent=self.spent(member, asked.name),
             unresolved=unresolved,
             consent=consent or Consent.NONE,
-            approver=self._approvals.possible,
+            approver=self._possible,
             delegates=bool(policy.delegable) and "delegate" in member.resolved.tools and policy.permits("delegate"),
         )
 

@@ -68,10 +68,11 @@ class Member:
         return self.path.rpartition("/")[2]
 
     def authority(self, narrowing: Grants | None) -> Grants:
-        """Return what the actor may do now: its base, with its live loans, narrowed by the turn. Never stored."""
-        held = self.base
+        """Return what the actor may do now: its base, with the live loans of its turn, narrowed by it. Never stored."""
+        held, turn = self.base, "" if self.capability is None else self.capability.turn
         for loan in self.state.live_loans(self.path):
-            held = lend(held, loan.grants)
+            if loan.until == turn:
+                held = lend(held, loan.grants)
         return held if narrowing is None else attenuate(held, narrowing)
 
     def lost_authorities(self) -> frozenset[str]:

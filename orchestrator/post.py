@@ -51,7 +51,7 @@ class Mail:
         with self._supervisor.waits.hold(asker, actor):
             turn = self._accept(member, clean(text))
             try:
-                result = await self._supervisor.wait(member, turn)
+                result = await self._supervisor.results.wait(member, turn)
             except asyncio.CancelledError:
                 self._supervisor.stops.turn(member, turn, StopReason.CANCELLED, "the asker gave up waiting")
                 raise

@@ -1,4 +1,4 @@
-"""Running one tool's code, under its time limit, to one result: it answers, fails, hangs, is stopped, cancels itself."""
+"""Running one tool's code to one result: it answers, fails, hangs, is stopped, cancels itself."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import attrs
 
 from actors.grants import Access, Grants
 from actors.ports import Model
-from orchestrator.approvals import Approver
+from orchestrator.approver import Approver
 from orchestrator.clock import Clock, LoopClock
 from orchestrator.journal.store import Store
 from orchestrator.restart import Intensity, RestartKind
@@ -25,8 +25,8 @@ OWNER = Grants(
 class Principal:
     """Who acts in a session and what it may do at most. The default is the person at this machine.
 
-    ``owner`` is whose things it works on, if that is somebody else. ``context`` names the fields that tools may need and
-    the host provides. ``access`` is asked at every call whether the caller still has its access.
+    ``owner`` is whose things it works on, if that is somebody else. ``context`` names the fields that tools may need
+    and the host provides. ``access`` is asked at every call whether the caller still has its access.
     """
 
     name: str = "local"

@@ -10,7 +10,7 @@ import msgspec
 from actors.errors import ActorStopped
 from actors.messages import StopReason, TurnOrigin
 from actors.text import clean
-from orchestrator.approvals import Answer
+from orchestrator.approver import Answer
 from orchestrator.errors import SessionBusy, SessionClosed, SessionIdle, TransitionRefused, TurnRefused
 from orchestrator.journal.consent import StateMoved
 from orchestrator.journal.records import SessionParked, TurnAccepted, TurnRejected
@@ -70,7 +70,7 @@ class Session:
         self._running = True
         try:
             turn_id = self._in_flight() if turn is None else self._accept(_as_turn(turn), TurnOrigin.RUN)
-            waiting = self._supervisor.wait(self._root, turn_id)
+            waiting = self._supervisor.results.wait(self._root, turn_id)
             try:
                 return await waiting
             except asyncio.CancelledError:

@@ -1,5 +1,4 @@
-"""Who the caller is and what its account may do, asked of the host at every call, never read from arguments. Pure but
-for the hook.
+"""Who the caller is and what its account may do: asked of the host at every call, never read from arguments.
 
 Resource owner and acting authority are separate: the *owner* is whose things the session works on, the *principal* who
 acts. A session is bound to both at its start; a caller that is somebody else, or nobody, is refused, and there is no
@@ -23,7 +22,7 @@ __all__ = ["AccessCheck", "AccessHook", "Standing", "identity_of"]
 
 @attrs.frozen
 class Standing:
-    """What the host knows now: who calls (``None``: nobody is signed in), the account's access, whether it is enabled."""
+    """What the host knows now: who calls (``None``: nobody), the account's access, whether it is enabled."""
 
     principal: str | None
     access: Access = attrs.field(default=Access.EXTERNAL, converter=Access)

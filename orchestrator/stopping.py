@@ -70,7 +70,7 @@ class Stopping:
         waits = []
         for each in reversed(members):
             for accepted in tuple(self._supervisor.journal.state.actors[each.path].waiting):
-                waits.append(self._supervisor.wait(each, accepted.turn))
+                waits.append(self._supervisor.results.wait(each, accepted.turn))
                 self.turn(each, accepted.turn, how, reason)
         if waits:
             await asyncio.wait(waits)
@@ -98,5 +98,5 @@ class Stopping:
         for member in self._supervisor.members.values():
             for turn in tuple(member.waiters or ()):
                 detail = "the session was closed; resume it to go on"
-                self._supervisor.answer(member, EndTurn(turn, StopReason.SUSPENDED, "", Usage(), detail))
+                self._supervisor.results.answer(member, EndTurn(turn, StopReason.SUSPENDED, "", Usage(), detail))
         self._supervisor.deadlines.close()

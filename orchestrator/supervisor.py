@@ -15,11 +15,8 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from actors.actor import Actor
 from actors.grants import Grants, attenuate
-from actors.loop import failures
 from actors.mailbox import Mailbox
 from actors.messages import EndTurn, ModelReplied, StopReason, TurnOpened
 from actors.roles import ROLES
@@ -30,8 +27,10 @@ from orchestrator.approvals import Approvals
 from orchestrator.bridge import Bridge
 from orchestrator.capability import Capability
 from orchestrator.clock import Deadlines
+from orchestrator.consents import Consents
 from orchestrator.crashes import Crashes
 from orchestrator.events import Delta
+from orchestrator.gathering import Gathering
 from orchestrator.journal.fault import StoreError
 from orchestrator.journal.records import (
     ActorExited,
@@ -48,9 +47,10 @@ from orchestrator.limits import TurnLimits
 from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
+from orchestrator.results import Results
+from orchestrator.running import Runner
 from orchestrator.stopping import Stopping
 from orchestrator.telemetry import log
-from orchestrator.turn import Result
 from orchestrator.waits import Waits
 
 if TYPE_CHECKING:
@@ -92,14 +92,17 @@ class Supervisor:
         self._model = gated(config.model, config.limits.model_requests)
         self._events = events
         self.waits = Waits()
+        self.results = Results(self)
         self.stops = Stopping(self)
         self.crashes = Crashes(self)
         self.tasks: set[asyncio.Task[Any]] = set()
         self.limited = TurnLimits(self.clock, self.deadlines)
-        self.approvals = Approvals(journal, config.approver, self.clock, self.deadlines, registry, self)
-        self.bridge = Bridge(
-            journal, self.deadlines, config.principal, workspace, self.intrinsics, config.limits, self.approvals
-        )
+        consents, principal = Consents(journal, self.clock), config.principal
+        self.approvals = Approvals(journal, config.approver, consents, self.clock, self.deadlines, registry, self)
+        possible = self.approvals.possible
+        gathering = Gathering(journal, workspace, config.limits, principal, consents, possible=possible)
+        runner = Runner(journal, self.deadlines, self.intrinsics)
+        self.bridge = Bridge(journal, principal, workspace, gathering, runner, self.approvals, consents)
 
     def spawn(
         self,
@@ -197,30 +200,6 @@ class Supervisor:
         """Return the id of the next turn of the session."""
         return f"t{self.journal.state.turns + 1:04d}"
 
-    def wait(self, member: Member, turn: str) -> asyncio.Future[Result]:
-        """Return a future of the turn's result, the caller's own: cancelling it stops nothing."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        if self.fault is not None:
-            future.set_exception(self.fault)
-            return future
-        if member.actor.parked and member.actor.state.turn == turn:
-            future.set_result(self._suspended(member))
-            return future
-        if member.waiters is None:
-            member.waiters = {}
-        member.waiters.setdefault(turn, []).append(future)
-        return future
-
-    def answer(self, member: Member, end: EndTurn) -> None:
-        """Give everyone who waits for the turn its result."""
-        if member.waiters and end.turn in member.waiters:
-            self._give(member, end.turn, self._result(member, end))
-
-    def _give(self, member: Member, turn: str, result: Result) -> None:
-        for future in (member.waiters or {}).pop(turn, ()):
-            if not future.done():
-                future.set_result(result)
-
     def opened(self, actor: Actor, turn: str) -> Toolbox:
         """Mint the capability of a turn and arm its deadline."""
         member = self.members[actor.path]
@@ -267,7 +246,7 @@ class Supervisor:
         self.limited.drop(turn)
         self.journal.append(member.path, TurnParked(turn))
         await self.journal.sync()
-        self._give(member, turn, self._suspended(member))
+        self.results.give(member, turn, self.results.suspended(member))
         if self.approvals.told(member.path, turn):
             actor.wake()
 
@@ -287,10 +266,6 @@ class Supervisor:
         with self.limited.held(tuple(turns)):
             yield
 
-    def _suspended(self, member: Member) -> Result:
-        end = EndTurn(member.actor.state.turn, StopReason.SUSPENDED, "", member.actor.state.usage)
-        return replace(self._result(member, end), pending=self.approvals.pending())
-
     def _revoke(self, member: Member) -> None:
         if member.capability is not None:
             member.capability.revoked = True
@@ -307,14 +282,8 @@ class Supervisor:
         self.journal.append(member.path, TurnEnded(end.turn, end.reason, end.output, end.usage, end.detail))
         end_loans(self.journal, member.path, end.turn)
         await self.journal.sync()
-        self.answer(member, end)
+        self.results.answer(member, end)
         self.on_idle(member)
-
-    def _result(self, member: Member, end: EndTurn) -> Result:
-        notes = (*((end.detail,) if end.detail else ()), *self.abandoned)
-        failed = failures(member.actor.state)
-        fingerprint = member.resolved.definition.fingerprint
-        return Result(end.output, end.reason, end.usage, failed, notes, fingerprint, end.turn)
 
     def exit(self, member: Member, reason: str) -> None:
         """Take *member* out of the session; it has no open turn. What it is still owed goes to nobody."""
@@ -334,9 +303,4 @@ class Supervisor:
         """The journal takes nothing any more: everyone who waits is told, nothing further runs."""
         self.fault = self.fault or error
         log(logging.ERROR, "journal failed", reason=str(error))
-        for member in self.members.values():
-            for futures in (member.waiters or {}).values():
-                for future in futures:
-                    if not future.done():
-                        future.set_exception(self.fault)
-                        future.exception()
+        self.results.fail(self.fault)

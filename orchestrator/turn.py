@@ -61,7 +61,10 @@ class Transition(msgspec.Struct, frozen=True):
 
 
 class DeliveryResult(msgspec.Struct, frozen=True):
-    """What became of a message: ``steered``, ``started``, ``queued``, ``stopping``, ``moved`` or ``answered``; *turn* is the turn it joined."""
+    """What became of a message, and the turn it joined.
+
+    *how* is ``steered``, ``started``, ``queued``, ``stopping``, ``moved`` or ``answered``.
+    """
 
     how: str
     turn: str

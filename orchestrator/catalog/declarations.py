@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["contradiction", "declaration_findings", "name_findings", "tells_when_not"]
 
 LIMIT = re.compile(
-    r"\b(not (a|an|for|if|in|needed|on|the|to|when|while|with)|do not|does not|don't|never|avoid"
-    r"|only (after|before|for|if|in|on|once|to|when|with)|unless|instead|rather than)\b",
+    r"\b(not (a|an|after|as|at|before|by|for|from|if|in|needed|on|once|the|to|until|when|while|with|without)"
+    r"|do not|does not|don't|never|avoid|only (after|before|for|if|in|on|once|to|when|with)|unless|instead|rather than"
+    r")\b",
     re.IGNORECASE,
 )
 
@@ -69,6 +70,14 @@ def name_findings(subject: Subject) -> Iterator[Finding]:
         offered = {tool.name for tool in caller.definition.offered}
         for name in sorted(caller.policy.names() - offered):
             yield _nowhere(f"the policy of {caller.name}", f"the tool {name!r}", actor=caller.name)
+    yield from _state_findings(subject, known)
+    for chosen in subject.selections:
+        for name in chosen.tools:
+            if name not in known:
+                yield _nowhere(f"the selection {chosen.name}", f"the tool {name!r}")
+
+
+def _state_findings(subject: Subject, known: set[str]) -> Iterator[Finding]:
     states = {state.name for state in subject.states}
     for state in subject.states:
         for name in sorted(state.tools - known):
@@ -76,10 +85,6 @@ def name_findings(subject: Subject) -> Iterator[Finding]:
         for name, target in state.moves:
             if target not in states:
                 yield _nowhere(f"the move of {name} in the state {state.name}", f"the state {target!r}")
-    for chosen in subject.selections:
-        for name in chosen.tools:
-            if name not in known:
-                yield _nowhere(f"the selection {chosen.name}", f"the tool {name!r}")
 
 
 def _skill_findings(definition: AgentDefinition) -> Iterator[Finding]:

@@ -7,9 +7,10 @@ import attrs
 __all__ = ["KINDS", "Finding"]
 
 KINDS: dict[str, str] = {
-    "no_actor": "no actor can run the tool, in any of its situations",
-    "always_refused": "the tool is in a definition, and every plain offer of it would be refused",
+    "no_actor": "no actor can run the tool, in any situation",
+    "always_refused": "the tool is in a definition, and every offer of it would be refused, in any situation",
     "nowhere_typed": "the tool can run nowhere that a person types, whatever context of this catalog is added",
+    "never_offered": "an actor's definition holds tools that are never offered to it",
     "unresolved_name": "something is named that is not there",
     "use_not_told": "the description does not say when not to use the tool",
     "misdeclared": "the declared access contradicts what the tool's own annotations say it does",

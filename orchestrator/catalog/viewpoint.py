@@ -1,4 +1,4 @@
-"""What one caller sees of a catalog: the facts of an offer, asked of the one decision. Pure; nothing is decided here."""
+"""What one caller sees of a catalog: facts of an offer, asked of the one decision. Pure; nothing is decided here."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Viewpoint:
         """Return the cell of the tool *name*, whose encoded definition has that size."""
         found = self.verdicts(name)
         verdict = best(tuple(each for _, each in found))
-        helping = ()
+        helping: tuple[str, ...] = ()
         if isinstance(verdict, Denial):
             helping = tuple(s.name for s in self.caller.situations if self.offers(name, s))
         offered = tuple(state for state, each in found if state and not isinstance(each, Denial))

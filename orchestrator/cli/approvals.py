@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from cyclopts import App
 
-from orchestrator.approvals import Answer, Approvals, Verdict
+from orchestrator.approvals import Approvals
+from orchestrator.approver import Answer, Verdict
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.place import default_store
 from orchestrator.clock import Deadlines, LoopClock
+from orchestrator.consents import Consents
 from orchestrator.events import Events
 from orchestrator.journal.fold import apply
 from orchestrator.journal.journal import Journal
@@ -107,9 +109,8 @@ def list_approvals(*, store: str | None = None, every: bool = False, json: bool 
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
         return 0
     for item in found:
-        print(
-            f"{item['session']} {item['approval']}  {item['status']}  {item['actor']}: {item['tool']}{item['arguments']}"
-        )
+        place = f"{item['session']} {item['approval']}  {item['status']}"
+        print(f"{place}  {item['actor']}: {item['tool']}{item['arguments']}")
     return 0
 
 
@@ -204,7 +205,9 @@ def _answer(session: str, answer: Answer, url: str | None) -> int:
                 for data in records:
                     apply(state, decode(data), loops=False)
                 journal = Journal(store, log, state, clock, Events(1))
-                Approvals(journal, None, clock, Deadlines(clock), Registry(), Nobody()).answer(answer)
+                consents = Consents(journal, clock)
+                approvals = Approvals(journal, None, consents, clock, Deadlines(clock), Registry(), Nobody())
+                approvals.answer(answer)
                 await journal.sync()
             finally:
                 await log.close("open")

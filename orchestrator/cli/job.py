@@ -32,6 +32,7 @@ from orchestrator.workspace.refusal import WorkspaceRefused
 from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 
 if TYPE_CHECKING:
+    from orchestrator.journal.records import Entry
     from orchestrator.journal.row import SessionRow
     from orchestrator.journal.store import Store
     from orchestrator.workflows.engine import WorkflowResult
@@ -199,9 +200,9 @@ async def _copy(source: Path, name: str) -> Path:
     return folder / "tree"
 
 
-def _report(job: Job, run: WorkflowRun, entries: tuple[object, ...], result: WorkflowResult) -> Report:
+def _report(job: Job, run: WorkflowRun, entries: tuple[Entry, ...], result: WorkflowResult) -> Report:
     if job.product is not None:
-        return job.product.report(run.state, entries, result)  # type: ignore[arg-type]  # entries of the journal
+        return job.product.report(run.state, entries, result)
     failed = [f"{o.key}: {o.detail}" for o in result.outcomes if not o.ok]
     headline = f"{len(result.outcomes)} steps, {len(failed)} failed" + "".join(f"; {text}" for text in failed)
     steps = [f"## {o.key}\n\n{'done' if o.ok else f'failed: {o.detail}'}\n\n{o.output}\n" for o in result.outcomes]

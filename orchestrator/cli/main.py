@@ -9,7 +9,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from actors.errors import ActorError
-from orchestrator.cli import approvals, check, doctor, run, sessions
+from orchestrator.cli import approvals, audit, check, doctor, explain, run, sessions
 from orchestrator.cli.fault import InputFault
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.fault import StoreError
@@ -34,6 +34,8 @@ app.command(run.run)
 app.command(check.check)
 app.command(sessions.app)
 app.command(approvals.app)
+app.command(audit.audit)
+app.command(explain.explain)
 app.command(doctor.doctor)
 
 SAID = (InputFault, OrchestratorError, StoreError, PlanError, WorkspaceRefused, ActorError)

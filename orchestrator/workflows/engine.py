@@ -234,7 +234,7 @@ class Engine:
             except MailboxFull as full:
                 end_loans(self._journal, member.path, turn)
                 return self._fail(key, str(full))
-        result = await self._supervisor.wait(member, turn)
+        result = await self._supervisor.results.wait(member, turn)
         if result.stop_reason is StopReason.SUSPENDED:
             raise asyncio.CancelledError
         detail = "; ".join(result.diagnostics)

@@ -141,7 +141,7 @@ class Opened:
         """Open a turn in *member* and return its answer."""
         accepted = TurnAccepted(self.supervisor.next_turn(), text, TurnOrigin.STEP, limits=LIMITS)
         turn = self.supervisor.accept(member, accepted)
-        return (await self.supervisor.wait(member, turn)).output
+        return (await self.supervisor.results.wait(member, turn)).output
 
     async def run(self) -> None:
         """Run one turn under the policy and all limits. Raises RuntimeError unless it completed without failures."""

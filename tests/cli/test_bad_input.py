@@ -83,9 +83,7 @@ def test_a_workflow_that_cannot_be_read_is_refused_by_name(desk: Desk, name: str
     refused(desk, desk.run(what=name), name, "cannot be read")
 
 
-@pytest.mark.parametrize(
-    ("workspace", "fault"), [("missing", "there is no such folder"), ("plays.py", "is not a folder")]
-)
+@pytest.mark.parametrize("workspace, fault", [("missing", "there is no such folder"), ("plays.py", "is not a folder")])
 def test_a_workspace_that_is_no_folder_is_refused(desk: Desk, workspace: str, fault: str) -> None:
     said = desk.say("run", "tidy.yaml", "--model", "playbook:plays.py", "--workspace", workspace)
     refused(desk, said, str(desk.folder / workspace), fault)
@@ -97,7 +95,7 @@ def test_a_workspace_that_holds_the_state_folder_is_refused_and_no_copy_is_left(
 
 
 @pytest.mark.parametrize(
-    ("model", "fault"),
+    "model, fault",
     [
         ("nope:gpt", "this release has no such provider"),
         ("playbook", "this release has no such provider"),
@@ -188,7 +186,7 @@ def test_an_unknown_session_is_refused_and_close_ids_are_named(desk: Desk, comma
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    "words, fault",
     [
         (("bogus",), "bogus"),
         (("sessions", "bogus"), "bogus"),

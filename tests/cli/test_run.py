@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.products.product import PRODUCTS
+
 if TYPE_CHECKING:
     from tests.cli.desk import Desk
 
@@ -23,7 +25,10 @@ def test_a_run_that_succeeds_exits_with_0_and_leaves_a_report_and_a_session(desk
     assert "2 steps, 0 failed" in said.err
     assert "## two" in (desk.folder / "report" / "report.md").read_text()
     data = json.loads((desk.folder / "report" / "report.json").read_text())
-    assert [(o["key"], o["ok"], o["output"]) for o in data["outcomes"]] == [("one", True, "done"), ("two", True, "done")]
+    assert [(o["key"], o["ok"], o["output"]) for o in data["outcomes"]] == [
+        ("one", True, "done"),
+        ("two", True, "done"),
+    ]
     assert sorted(path.name for path in (desk.folder / "report").iterdir()) == ["report.json", "report.md"]
     assert str(desk.folder / "report" / "report.md") in said.out
 
@@ -104,7 +109,7 @@ def test_the_empty_lists_of_a_new_state_folder_are_printed_as_such(desk: Desk) -
 
 
 def test_check_without_words_checks_every_product(desk: Desk) -> None:
-    assert desk.say("check") == (0, "mend: fine\n", "")
+    assert desk.say("check") == (0, "".join(f"{name}: fine\n" for name in PRODUCTS), "")
     assert desk.say("check", "--json") == (0, "[]\n", "")
     assert desk.say("check", "tidy.yaml", "mend").out == "tidy.yaml: fine\nmend: fine\n"
 

@@ -1,8 +1,8 @@
 """The command line in a process that ends itself: ``python -m tests.products.killed PLACE NUMBER LEDGER WORD…``.
 
-PLACE is ``append`` (after the NUMBER-th record was accepted), ``before`` or ``after`` (the NUMBER-th write to the tree),
-or ``never``. ``signal:NAME:append`` sends that signal instead of SIGKILL. Every write to the tree is a line of LEDGER,
-appended by the write itself and synced, whatever the journal knows of it.
+PLACE is ``append`` (after the NUMBER-th record was accepted), ``before`` or ``after`` (the NUMBER-th write to the
+tree), or ``never``. ``signal:NAME:append`` sends that signal instead of SIGKILL. Every write to the tree is a line of
+LEDGER, appended by the write itself and synced, whatever the journal knows of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`mend` with agents that try what they may not: nothing of it happens, all of it is in the report, the work is done."""
+"""`mend` with agents that try what they may not: nothing of it happens, all of it is told, the work is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from actors.ports import ModelRequest
 
-DIFF = "--- a/clean.py\n+++ b/clean.py\n@@ -1,3 +1,1 @@\n-\"\"\"Fine.\"\"\"\n-\n X = 1\n"
+DIFF = '--- a/clean.py\n+++ b/clean.py\n@@ -1,3 +1,1 @@\n-"""Fine."""\n-\n X = 1\n'
 LATE = '  - {id: late, agent: fixer, needs: [judge], prompt: "Late: once more."}\n'
 
 

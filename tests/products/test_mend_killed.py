@@ -15,15 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from actors.messages import CallFinished, Outcome
-from orchestrator.journal.records import (
-    OutcomeRecorded,
-    StepFinished,
-    StepStarted,
-    TurnAccepted,
-    TurnEnded,
-    decode,
-)
+from orchestrator.journal.records import OutcomeRecorded, TurnAccepted, TurnEnded, decode
 from orchestrator.journal.sqlite import SqliteStore
+from orchestrator.journal.work import StepFinished, StepStarted
 from tests.products.tree import fates, held, plant
 from tests.supervision.scene import discharges
 
@@ -161,7 +155,7 @@ PLACES = [
 
 
 @pytest.mark.requirement("I9", "I10", "I14", "B48", "B71")
-@pytest.mark.parametrize(("place", "number"), PLACES)
+@pytest.mark.parametrize("place, number", PLACES)
 def test_killed_anywhere_and_resumed_every_finding_has_its_fate_and_nothing_was_written_twice(
     place: str, number: int, tmp_path: Path, calm: Case
 ) -> None:
@@ -172,7 +166,11 @@ def test_killed_anywhere_and_resumed_every_finding_has_its_fate_and_nothing_was_
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     like(case, calm)
-    doubtful = [e.record.result.name for e in case.entries() if isinstance(e.record, CallFinished) and e.record.result.outcome is Outcome.UNKNOWN]
+    doubtful = [
+        e.record.result.name
+        for e in case.entries()
+        if isinstance(e.record, CallFinished) and e.record.result.outcome is Outcome.UNKNOWN
+    ]
     assert doubtful == ([] if place == "append" else ["diff_patch_workspace_file"])
 
 

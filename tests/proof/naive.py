@@ -204,6 +204,7 @@ class Situation:
     denied: frozenset[str]
     authority: Held
     lost: frozenset[str]
+    poor: bool
     full: str
     unresolved: frozenset[tuple[str, str]]
 
@@ -227,6 +228,8 @@ def verdict(name: str, arguments: str | None, now: Situation) -> str:
             return "invalid_arguments"
         if tool.path and _outside(tool, json.loads(arguments)[tool.path], now.authority):
             return "path_outside_workspace"
+    if now.poor:
+        return "budget_exhausted"
     if name == "delegate" and now.full:
         return now.full
     if arguments is not None and tool.effect and (name, json.loads(arguments)[tool.effect]) in now.unresolved:

@@ -36,13 +36,18 @@ class Loan:
 
 @attrs.define(eq=False)
 class Actor:
-    """One actor. ``recorded`` is what it was started with, ``base`` what of that the principal still holds."""
+    """One actor. ``recorded`` is what it was started with, ``base`` what of that the principal still holds.
+
+    ``limit`` is how many tool calls it may make in its life, ``spent`` how many it and its children that are gone made.
+    """
 
     path: str
     node: Node
     parent: Actor | None
     recorded: Held
     base: Held
+    limit: int | None
+    spent: int = 0
     kept: bool = False
     cause: Turn | None = None
     background: bool = True
@@ -62,6 +67,14 @@ class Actor:
         return 0 if self.parent is None else self.parent.depth + 1
 
     @property
+    def left(self) -> int | None:
+        """How many calls it may still make: what it spent and what it gave its children is not there."""
+        if self.limit is None:
+            return None
+        given = sum(child.limit or 0 for child in self.children if not child.gone)
+        return self.limit - self.spent - given
+
+    @property
     def open(self) -> bool:
         """Whether it has a turn in which the model is to be asked."""
         return bool(self.turns) and self.waits_for is None and not self.gone
@@ -74,7 +87,7 @@ class Society:
         self.cast = cast
         self.principal = written_out(cast.principal)
         base = capped(cast.root.role, self.principal)
-        self.root = Actor(cast.root.name, cast.root, None, base, base)
+        self.root = Actor(cast.root.name, cast.root, None, base, base, cast.principal.calls)
         self.actors = {self.root.path: self.root}
         self.started = 1
         self.unresolved: set[tuple[str, str]] = set()
@@ -97,6 +110,7 @@ class Society:
             turn.focus.denied,
             now,
             frozenset(lost),
+            actor.left == 0,
             self._full(actor),
             frozenset(self.unresolved),
         )
@@ -110,6 +124,14 @@ class Society:
                 now = now.either(loan.held)
         narrowing = actor.turns[0].narrowing
         return now if narrowing is None else now.both(narrowing)
+
+    def attempt(self, path: str, name: str, arguments: str) -> str:
+        """Say what becomes of a call; one that is permitted is paid for."""
+        actor = self.actors[path]
+        actor.steered = False
+        said = self.decide(path, name, arguments)
+        actor.spent += said == "permitted"
+        return said
 
     def _full(self, actor: Actor) -> str:
         if actor.depth >= self.cast.depth:
@@ -131,7 +153,8 @@ class Society:
         wanted = parent.base if narrowing is None else parent.base.both(narrowing)
         base = capped(node.role, wanted)
         path = f"{parent.path}/{node.name}-{self.started:04d}"
-        child = self.actors[path] = Actor(path, node, parent, base, base, kept)
+        limit = None if parent.left is None else parent.left // 2
+        child = self.actors[path] = Actor(path, node, parent, base, base, limit, kept=kept)
         child.cause = None if kept else parent.turns[0]
         parent.children.append(child)
         return child
@@ -218,6 +241,8 @@ class Society:
     def leave(self, actor: Actor) -> None:
         """The actor is gone; what it was owed goes to nobody."""
         actor.gone = True
+        if actor.parent is not None:
+            actor.parent.spent += actor.spent
         actor.owed = []
         actor.turns = []
         actor.waits_for = None
@@ -247,8 +272,7 @@ class Society:
         for child in self.root.children:
             if not child.gone:
                 self._end_below(child)
-        while self.root.turns:
-            self.root.waits_for = None
+        for _ in tuple(self.root.turns):
             self.end(self.root, cancelled=True)
 
     def _end_below(self, actor: Actor) -> None:
@@ -265,7 +289,6 @@ class Society:
         self.principal = written_out(principal)
         for actor in self.alive():
             actor.base = actor.recorded.both(capped(actor.node.role, self.principal))
-            actor.steered = False
 
 
 def written_out(what: Holding) -> Held:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors import Access, AgentDefinition, Role, Tool, ToolSet
-from actors.grants import Grants
+from actors.grants import Budget, Grants
 from actors.messages import CallFinished, Limits, ModelReply, Outcome, ReplyStop, StopReason, ToolCall, TurnOrigin
 from actors.schema import canonical
 from orchestrator.agent import Agent
@@ -162,6 +162,10 @@ class Stage:
             assert self.effects[before:] == [(path, name)], f"{name} was permitted and did not run once"
         return "permitted"
 
+    def numbered(self, arguments: str) -> str:
+        """Argument text with a number of its own, so that no call repeats another."""
+        return arguments.replace("%d", str(self._calls + 1))
+
     def _records(self) -> list[Any]:
         assert self.handle is not None
         records = self.store.shelves[self.handle.session].records
@@ -203,10 +207,12 @@ class Stage:
             await self.supervisor.stops.tree(self.member(path), "stopped by the host")
         await self.rest()
 
-    def picture(self) -> dict[str, dict[str, str] | None]:
-        """Every live actor; for one that is in a turn, what each of its tools would be answered now."""
+    def picture(self, only: str = "") -> dict[str, dict[str, str] | None]:
+        """Every live actor, or *only* one; for one that is in a turn, what each of its tools would be answered now."""
         found: dict[str, dict[str, str] | None] = {}
         for path, member in self.supervisor.members.items():
+            if only not in ("", path):
+                continue
             capability = member.capability
             if capability is None or path not in self.puppets.asked:
                 found[path] = None
@@ -223,7 +229,7 @@ class Stage:
 @functools.cache
 def grants(what: Holding) -> Grants:
     """The kernel's value of a holding."""
-    return Grants(what.authorities, Access(what.access), what.roots)
+    return Grants(what.authorities, Access(what.access), what.roots, Budget(calls=what.calls))
 
 
 @functools.cache

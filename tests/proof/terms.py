@@ -25,12 +25,13 @@ OPEN_FOCUS = Focus()
 
 @attrs.frozen
 class Holding:
-    """What may be done: authorities as they are written (``workspace.*``), access by its name, write roots."""
+    """What may be done: authorities as they are written (``workspace.*``), access by its name, write roots, tool calls."""
 
     authorities: frozenset[str] = frozenset()
     access: str = "external"
     roots: frozenset[str] = frozenset({"."})
     name: str = attrs.field(default="", eq=False)
+    calls: int | None = attrs.field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         return self.name

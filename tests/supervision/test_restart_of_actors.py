@@ -112,7 +112,7 @@ async def test_every_turn_that_waits_is_answered_when_the_actor_is_given_up() ->
     async with asyncio.timeout(5), scene(agent("boss"), plays(boss=Buggy(99)), clock=ManualClock()) as it:
         root = it.supervisor.members["boss"]
         turns = [(await it.session.send(Turn(f"turn {number}"))).turn for number in range(5)]
-        results = await asyncio.gather(*(it.supervisor.wait(root, turn) for turn in turns))
+        results = await asyncio.gather(*(it.supervisor.results.wait(root, turn) for turn in turns))
         assert {result.stop_reason for result in results} == {StopReason.FAILED}
         assert faults(await it.entries()) == []
 

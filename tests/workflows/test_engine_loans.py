@@ -109,7 +109,7 @@ async def test_a_turn_of_the_same_actor_that_runs_before_the_lent_one_has_nothin
 
 
 @pytest.mark.parametrize(
-    ("agent", "lend", "grants", "said"),
+    "agent, lend, grants, said",
     [
         ("r", "authorities: [workspace.write]", Grants(), "workspace.write are more than piece holds"),
         ("r", "authorities: [workspace.write]", None, "workspace.write are more than piece/r-0002 may hold"),

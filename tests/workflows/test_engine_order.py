@@ -98,7 +98,7 @@ async def test_the_outputs_of_earlier_steps_are_in_the_prompt_text_as_text_and_t
     assert heard == ['[1, "x {item}"] of x {item}', "{steps.one}"]
 
 
-@pytest.mark.parametrize(("items", "at_once"), [(7, 3), (2, 5), (1, 1)])
+@pytest.mark.parametrize("items, at_once", [(7, 3), (2, 5), (1, 1)])
 async def test_a_for_each_holds_its_max_concurrent_and_reaches_it(items: int, at_once: int) -> None:
     inside, peak = 0, 0
     meet = min(items, at_once)
@@ -137,7 +137,10 @@ async def test_a_for_each_keeps_the_order_of_its_items_whichever_ends_first() ->
         gates[name].set()
         return name.upper()
 
-    steps = f'- {{id: plan, agent: a, prompt: "p", {LIST}}}\n- {{id: each, agent: b, for_each: plan.items, prompt: "{{item}}"}}'
+    steps = (
+        f'- {{id: plan, agent: a, prompt: "p", {LIST}}}\n'
+        '- {id: each, agent: b, for_each: plan.items, prompt: "{item}"}'
+    )
     piece = Piece(AGENTS + steps, a='{"items":["a","b","c"]}', b=work)
     async with asyncio.timeout(5):
         result = await piece.play()
@@ -189,7 +192,10 @@ async def test_a_failed_background_for_each_is_told_and_its_dependents_see_null(
 
 
 async def test_a_failed_background_step_is_told_and_does_not_fail_the_run() -> None:
-    steps = '- {id: one, agent: a, prompt: "1"}\n- {id: aside, agent: b, background: true, prompt: "2", output: {type: integer}}'
+    steps = (
+        '- {id: one, agent: a, prompt: "1"}\n'
+        '- {id: aside, agent: b, background: true, prompt: "2", output: {type: integer}}'
+    )
     async with asyncio.timeout(5):
         result = await Piece(AGENTS + steps, a="fine", b="no number").play()
     assert result.ok

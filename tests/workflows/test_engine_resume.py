@@ -13,7 +13,6 @@ from actors.messages import CallFinished, Outcome
 from actors.tools import tool
 from orchestrator.errors import HandleRefused
 from orchestrator.journal.fold import fold
-from orchestrator.journal.memory import MemoryStore
 from orchestrator.journal.records import ActorSpawned, CallIntended, LoanMade, TurnAccepted, decode
 from orchestrator.journal.work import StepFinished, StepStarted
 from orchestrator.models.function import call
@@ -22,6 +21,7 @@ from tests.workflows.playing import Piece, in_turn, of
 
 if TYPE_CHECKING:
     from actors.ports import ModelRequest
+    from orchestrator.journal.memory import MemoryStore
     from orchestrator.journal.records import Entry
     from orchestrator.workflows.engine import WorkflowResult
 
@@ -167,8 +167,9 @@ async def test_a_run_that_is_closed_in_the_middle_goes_on_from_its_handle_items_
             handle = run.session.snapshot()
             task = asyncio.create_task(run.run())
             await reached.wait()
-            while "each[2]" not in run.state.finished_steps or "aside" not in run.state.finished_steps:
-                await asyncio.sleep(0)
+            async for _ in run.session.events(0):
+                if {"each[2]", "aside"} <= run.state.finished_steps.keys():
+                    break
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -214,7 +215,7 @@ async def test_a_finished_run_taken_up_again_tells_the_same_and_asks_nobody() ->
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    "old, new",
     [
         ('"aside"}', '"another"}'),
         ("max_concurrent: 2", "max_concurrent: 3"),

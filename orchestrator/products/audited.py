@@ -1,0 +1,106 @@
+"""What an audit is asked about, by name: a shipped product, a product file, or a workflow file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from actors.grants import Access, Grants, attenuate
+from actors.roles import ROLES
+from actors.roles.role import Role, cap
+from orchestrator.catalog.subject import Caller, Declared, Situation, Subject
+from orchestrator.errors import UnknownProduct
+from orchestrator.products.callers import ALWAYS_PRESENT
+from orchestrator.products.manifest import load_manifest
+from orchestrator.products.product import PRODUCTS, find_product
+from orchestrator.runtime import OWNER
+from orchestrator.workflows.cast import definitions
+from orchestrator.workflows.document import Mapping as MappingNode
+from orchestrator.workflows.document import read_document
+from orchestrator.workflows.fault import FaultLog
+from orchestrator.workflows.load import load_plan
+from orchestrator.workspace.toolset import WORKSPACE_TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from actors.definition import AgentDefinition
+    from actors.tools import Tool
+    from orchestrator.workflows.plan import Plan
+
+__all__ = ["shipped_manifest", "shipped_names", "subject_of", "workflow_subject"]
+
+SHELF = Path(__file__).parent
+CONTEXT = ALWAYS_PRESENT | {"workspace"}
+
+
+def shipped_manifest(name: str) -> Path | None:
+    """Return the product file that is shipped under *name*, or ``None``."""
+    path = SHELF / name.replace("-", "_") / "product.yaml"
+    known = {each.parent.name.replace("_", "-") for each in SHELF.glob("*/product.yaml")}
+    return path if name in known else None
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of everything that is shipped and can be audited."""
+    return tuple(sorted({*PRODUCTS, *(each.parent.name.replace("_", "-") for each in SHELF.glob("*/product.yaml"))}))
+
+
+def subject_of(what: str) -> Subject:
+    """Return what an audit of *what* looks at. Blocks; writes nothing.
+
+    Raises `UnknownProduct` for what is neither shipped nor a YAML file, `PlanError` with every fault of the file.
+    """
+    shipped = shipped_manifest(what)
+    if shipped is not None:
+        return load_manifest(shipped).subject()
+    if what in PRODUCTS:
+        product = find_product(what)
+        return workflow_subject(product.workflow, product.tools)
+    if not what.endswith((".yaml", ".yml")):
+        raise UnknownProduct(what, (*shipped_names(), "or name a .yaml file"))
+    path = Path(what)
+    return workflow_subject(path, WORKSPACE_TOOLS) if _has_steps(path) else load_manifest(path).subject()
+
+
+def _has_steps(path: Path) -> bool:
+    """Tell whether the file is a workflow; one that cannot be read is told so by whoever loads it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return False
+    root = read_document(text, str(path), FaultLog())
+    return isinstance(root, MappingNode) and root.get("steps") is not None
+
+
+def workflow_subject(path: Path, tools: tuple[Tool, ...]) -> Subject:
+    """Return the tools that the agents of the workflow at *path* name, and its agents as the run's root starts them.
+
+    What a step lends is a situation of its agent. An agent that only other agents start is a caller below each of
+    them, named by its path. Raises `PlanError`.
+    """
+    pool = {tool.name: tool for tool in tools}
+    plan = load_plan(path, pool)
+    built = definitions(plan.agents, pool)
+    named = {tool.name for definition in built.values() for tool in definition.tools.direct}
+    callers = tuple(_callers(plan, built))
+    return Subject(plan.name, tuple(Declared(tool) for tool in tools if tool.name in named), callers)
+
+
+def _callers(plan: Plan, built: Mapping[str, AgentDefinition]) -> Iterator[Caller]:
+    root = cap(OWNER, ROLES[Role.BUILDER].ceiling)
+    waiting = [(name, name, root) for name in dict.fromkeys(step.agent for step in plan.steps)]
+    seen: set[tuple[str, Grants]] = set()
+    for path, name, above in waiting:
+        definition = built[name]
+        base = cap(attenuate(OWNER, above), ROLES[definition.role].ceiling)
+        if (name, base) in seen:
+            continue
+        seen.add((name, base))
+        situations = tuple(
+            Situation(f"step {step.id}", Grants(step.lend.authorities, Access.READ, step.lend.roots))
+            for step in plan.steps
+            if step.lend is not None and path == step.agent
+        )
+        yield Caller(path, definition, base, CONTEXT, situations=situations)
+        waiting.extend((f"{path}/{child.address}", child.name, base) for child in definition.children)

@@ -1,0 +1,71 @@
+"""Who waits for which turn, and what they get: each waiter its own future, each turn one result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from actors.loop import failures
+from actors.messages import EndTurn, StopReason
+from orchestrator.turn import Result
+
+if TYPE_CHECKING:
+    from orchestrator.journal.fault import StoreError
+    from orchestrator.member import Member
+    from orchestrator.supervisor import Supervisor
+
+__all__ = ["Results"]
+
+
+class Results:
+    """The waiters of one session's turns."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    def wait(self, member: Member, turn: str) -> asyncio.Future[Result]:
+        """Return a future of the turn's result, the caller's own: cancelling it stops nothing."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        if self._supervisor.fault is not None:
+            future.set_exception(self._supervisor.fault)
+            return future
+        if member.actor.parked and member.actor.state.turn == turn:
+            future.set_result(self.suspended(member))
+            return future
+        if member.waiters is None:
+            member.waiters = {}
+        member.waiters.setdefault(turn, []).append(future)
+        return future
+
+    def answer(self, member: Member, end: EndTurn) -> None:
+        """Give everyone who waits for the turn its result."""
+        if member.waiters and end.turn in member.waiters:
+            self.give(member, end.turn, self._result(member, end))
+
+    def give(self, member: Member, turn: str, result: Result) -> None:
+        """Give everyone who waits for *turn* this result."""
+        for future in (member.waiters or {}).pop(turn, ()):
+            if not future.done():
+                future.set_result(result)
+
+    def suspended(self, member: Member) -> Result:
+        """Return the result of a turn that waits for a person."""
+        end = EndTurn(member.actor.state.turn, StopReason.SUSPENDED, "", member.actor.state.usage)
+        return replace(self._result(member, end), pending=self._supervisor.approvals.pending())
+
+    def _result(self, member: Member, end: EndTurn) -> Result:
+        notes = (*((end.detail,) if end.detail else ()), *self._supervisor.abandoned)
+        failed = failures(member.actor.state)
+        fingerprint = member.resolved.definition.fingerprint
+        return Result(end.output, end.reason, end.usage, failed, notes, fingerprint, end.turn)
+
+    def fail(self, fault: StoreError) -> None:
+        """Give everyone who waits the *fault*."""
+        for member in self._supervisor.members.values():
+            for futures in (member.waiters or {}).values():
+                for future in futures:
+                    if not future.done():
+                        future.set_exception(fault)
+                        future.exception()

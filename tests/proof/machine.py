@@ -1,0 +1,118 @@
+"""Random histories, found and made smaller by Hypothesis: a state machine with one rule for each operation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from tests.proof.operations import OPERATIONS
+from tests.proof.pool import CASTS
+from tests.proof.world import Tally, World, isolated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.proof.operations import Operation
+
+__all__ = ["search"]
+
+
+class Histories(RuleBasedStateMachine):
+    """One random history; what it adds up to is compared at each step, and replayed for each actor at its end."""
+
+    tally = Tally()
+    against_specification = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.world: World | None = None
+        self.sound = True
+
+    @initialize(cast=st.sampled_from(CASTS))
+    def start(self, cast: Any) -> None:
+        """Begin with a cast."""
+        self.world = World(cast, self.tally, compares=self.against_specification)
+        self.runner.run(self.world.open())
+
+    def step(self, kind: type[Operation], data: st.DataObject) -> None:
+        """Do one operation of *kind*."""
+        assert self.world is not None
+        choice = data.draw(st.sampled_from(kind.choices(self.world.society)))
+        operation = kind(*(data.draw(st.sampled_from(list(values))) for values in choice))
+        self.sound = False
+        self.runner.run(self.world.do(operation))
+        self.sound = True
+
+    def teardown(self) -> None:
+        """Play the history once for each actor, without the focus of all others; then let everything go."""
+        world = self.world
+        try:
+            if world is not None:
+                self.runner.run(world.close())
+                for actor in world.society.actors if self.sound else ():
+                    self.runner.run(self.isolate(world, actor))
+        finally:
+            self.runner.close()
+
+    async def isolate(self, world: World, actor: str) -> None:
+        """Hold the history of *actor* to the one without the others' focus."""
+        try:
+            await isolated(world.cast, actor, world.history)
+        except BaseException:
+            self.tally.differed += 1
+            raise
+
+
+def as_rule(kind: type[Operation]) -> Callable[..., None]:
+    """The rule that does operations of *kind*, where one is possible."""
+
+    def do(self: Histories, data: st.DataObject) -> None:
+        self.step(kind, data)
+
+    do.__name__ = kind.__name__.lower()
+    possible = precondition(lambda self: self.world is not None and bool(kind.choices(self.world.society)))
+    made: Callable[..., None] = rule(data=st.data())(possible(do))
+    return made
+
+
+def machine(tally: Tally, *, against_specification: bool) -> type[Histories]:
+    """A machine of its own, so that each search counts for itself."""
+    body: dict[str, Any] = {kind.__name__.lower(): as_rule(kind) for kind in OPERATIONS}
+    body.update(tally=tally, against_specification=against_specification)
+    return type("Histories", (Histories,), body)
+
+
+def search(
+    histories: int, *, seed: int | None = None, steps: int = 30, against_specification: bool = True
+) -> tuple[Tally, str]:
+    """Play so many random histories; return what was checked and, in words, the smallest that differed, if any.
+
+    With a *seed* the same histories are played each time. Without *against_specification* only the replays are
+    compared: that an actor cannot tell whether others have a policy.
+    """
+    tally = Tally()
+    kind = machine(tally, against_specification=against_specification)
+    chosen = settings(
+        max_examples=histories,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        derandomize=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    if seed is not None:
+        kind._hypothesis_internal_use_seed = seed
+    try:
+        with contextlib.redirect_stdout(None):
+            run_state_machine_as_test(kind, settings=chosen)
+    except AssertionError as found:
+        return tally, str(found)
+    return tally, ""

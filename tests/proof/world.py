@@ -1,0 +1,162 @@
+"""A history in the making: each operation is done to the real session and to the naive account, and compared.
+
+`replayed` plays what one actor went through once more, with the focus of all others deleted: the proof that nobody's
+policy is felt by anybody else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from tests.proof.naive import names_of
+from tests.proof.society import Society
+from tests.proof.stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tests.proof.operations import Operation
+    from tests.proof.terms import Cast
+
+__all__ = ["Differs", "Tally", "World", "isolated"]
+
+Picture = dict[str, dict[str, str] | None]
+
+
+class Differs(AssertionError):
+    """The kernel and the specification, or two histories, disagree; the text is the history in words."""
+
+    def __init__(self, cast: Cast, history: Iterable[Operation], what: str) -> None:
+        lines = [f"the cast: {cast}", *(f"{number}. {step}" for number, step in enumerate(history, 1)), what]
+        super().__init__("\n".join(lines))
+
+
+@attrs.define
+class Tally:
+    """What was checked so far."""
+
+    histories: int = 0
+    calls: int = 0
+    verdicts: int = 0
+    differed: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.histories + other.histories,
+            self.calls + other.calls,
+            self.verdicts + other.verdicts,
+            self.differed + other.differed,
+        )
+
+
+@attrs.frozen
+class Entry:
+    """One operation, what came of it, and what everybody could do afterwards."""
+
+    operation: Operation
+    said: str
+    picture: Picture
+
+
+class World:
+    """One session and its naive account, moved in step."""
+
+    def __init__(self, cast: Cast, tally: Tally, *, compares: bool = True) -> None:
+        """Without *compares* the naive account only says what can come next."""
+        self.cast = cast
+        self.stage = Stage(cast)
+        self.society = Society(cast)
+        self.tally = tally
+        self.compares = compares
+        self.history: list[Entry] = []
+
+    async def open(self) -> None:
+        """Start the session."""
+        self.tally.histories += 1
+        await self.stage.open(self.cast.principal)
+
+    async def close(self) -> None:
+        """End it."""
+        await self.stage.close()
+
+    async def do(self, operation: Operation) -> str:
+        """Do *operation*; return what came of it. Raises `Differs`."""
+        expected = operation.expect(self.society)
+        try:
+            said = await operation.act(self.stage)
+            picture = self.stage.picture()
+        except Exception as error:
+            raise self._differs(operation, f"the kernel raised {error!r}") from error
+        self.history.append(Entry(operation, said, picture))
+        self.tally.calls += operation.is_call
+        if self.compares and said != expected:
+            raise self._differs(None, f"the kernel says {said!r}, the specification says {expected!r}")
+        wanted = self.picture()
+        if self.compares and picture != wanted:
+            raise self._differs(None, "afterwards " + "; ".join(differences(picture, wanted)))
+        self.tally.verdicts += sum(len(verdicts) for verdicts in picture.values() if verdicts)
+        return said
+
+    def picture(self) -> Picture:
+        """Who is there and could do what now, as the specification says."""
+        found: Picture = {}
+        for actor in self.society.alive():
+            names = names_of(actor.node.role, actor.node.tools, parent=bool(actor.node.children))
+            decide = self.society.decide
+            found[actor.path] = {name: decide(actor.path, name, None) for name in names} if actor.open else None
+        return found
+
+    def _differs(self, operation: Operation | None, what: str) -> Differs:
+        self.tally.differed += 1
+        done = [entry.operation for entry in self.history]
+        return Differs(self.cast, [*done, operation] if operation else done, what)
+
+
+def differences(kernel: Picture, specification: Picture) -> list[str]:
+    """In what two pictures differ, in words."""
+    found = [f"the kernel has {path}, the specification has not" for path in kernel.keys() - specification.keys()]
+    found += [f"the specification has {path}, the kernel has not" for path in specification.keys() - kernel.keys()]
+    for path in kernel.keys() & specification.keys():
+        mine, theirs = kernel[path], specification[path]
+        if (mine is None) != (theirs is None):
+            found.append(f"{path} is {'not ' if mine is None else ''}at work, the specification says the contrary")
+        for name in sorted((mine or {}).keys() | (theirs or {}).keys()) if mine and theirs else ():
+            if mine.get(name) != theirs.get(name):
+                found.append(f"{path}, {name}: the kernel says {mine.get(name)}, the specification {theirs.get(name)}")
+    return found
+
+
+def blurred_for(actor: str, history: Sequence[Entry]) -> list[tuple[Operation, Entry]]:
+    """The history as it is without anybody else's focus. What was refused to others stays without effect."""
+    kept: list[tuple[Operation, Entry]] = []
+    for entry in history:
+        operation = entry.operation
+        if operation.actor == actor:
+            kept.append((operation, entry))
+            continue
+        left = operation.withheld() if operation.is_call and entry.said != "permitted" else operation.blurred()
+        if left is not None:
+            kept.append((left, entry))
+    return kept
+
+
+async def isolated(cast: Cast, actor: str, history: Sequence[Entry]) -> None:
+    """Play *history* again without the focus of all but *actor*. Raises `Differs` if *actor* notices."""
+    stage = Stage(cast)
+    done: list[Operation] = []
+    await stage.open(cast.principal)
+    try:
+        for operation, entry in blurred_for(actor, history):
+            done.append(operation)
+            said = await operation.act(stage)
+            if operation.actor == actor and said != entry.said:
+                what = f"{actor} is told {said!r} here, and {entry.said!r} with the policies of the others"
+                raise Differs(cast, done, what)
+            now, then = stage.picture(actor).get(actor), entry.picture.get(actor)
+            if now != then:
+                what = f"{actor} could do {now} here, and {then} with the policies of the others"
+                raise Differs(cast, done, what)
+    finally:
+        await stage.close()
