@@ -28,6 +28,7 @@ p { margin: .3rem 0; } .quiet { color: #5b6675; }
 table { border-collapse: separate; border-spacing: 3px; }
 th { font-weight: 600; text-align: left; padding: .2rem .5rem; vertical-align: bottom; }
 thead th { position: sticky; top: 0; background: #fff; } tbody th { font: 600 .85rem ui-monospace, monospace; }
+th[scope=row], td { vertical-align: baseline; }
 td { padding: .2rem .5rem; } td.size { text-align: right; font-variant-numeric: tabular-nums; color: #5b6675; }
 .cell { border-radius: 4px; min-width: 9rem; } .cell b { display: inline-block; min-width: 1.6rem; }
 .cell small { overflow-wrap: anywhere; }
@@ -108,9 +109,10 @@ def _cell(cell: Cell, column: Column) -> str:
         hover = f"{verdict.code} (gate {verdict.gate}): {verdict.message} {verdict.remedy}"
     else:
         hover = f"{cell.tool} for {column.caller.name}: {sign.meaning}"
-    words = [*cell.missing, *cell.states, *(f"* {situation}" for situation in cell.situations)]
+    words = [*cell.missing, *cell.states, *(f"when {situation}" for situation in cell.situations)]
     shown = escape(", ".join(words))
-    told = f"<b>{sign.letter}</b><small>{shown}</small>"
+    star = "*" if cell.situations else ""
+    told = f"<b>{sign.letter}{star}</b><small>{shown}</small>"
     return f'<td class="cell {sign.colour}" title="{escape(hover, quote=True)}">{told}</td>'
 
 

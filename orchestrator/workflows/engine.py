@@ -54,11 +54,19 @@ class StepOutcome(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
+class Waits(Exception):  # it is no error
+    """A step's turn waits for a person."""
+
+
 class WorkflowResult(msgspec.Struct, frozen=True):
-    """What became of a run: whether every foreground step succeeded, and each step's outcome in file order."""
+    """What became of a run: whether every foreground step succeeded, and each step's outcome in file order.
+
+    ``waiting`` are the approvals that open steps wait for; the run goes on when it is resumed after an answer.
+    """
 
     ok: bool
     outcomes: tuple[StepOutcome, ...]
+    waiting: tuple[str, ...] = ()
 
     def output(self, step: str) -> Any:
         """Return the output of *step*, decoded where it is JSON. Raises KeyError for a step that did not succeed."""
@@ -95,13 +103,17 @@ class Engine:
         return self._supervisor.journal
 
     async def run(self) -> WorkflowResult:
-        """Run every step that can run and return what became of each. On cancel the steps in flight stay open."""
+        """Run every step that can run and return what became of each. On cancel the steps in flight stay open.
+
+        Steps that wait for a person, and what needs them, are left open as well: the result names the approvals.
+        """
         self._clear()
         outcomes: dict[str, StepOutcome] = {}
         running: dict[str, asyncio.Task[StepOutcome]] = {}
+        waiting: set[str] = set()
         try:
             while len(outcomes) < len(self._plan.steps):
-                for step in ready(self._plan, outcomes, running):
+                for step in ready(self._plan, outcomes, running.keys() | waiting):
                     failed = [need for need in step.needs if not outcomes[need].ok]
                     if failed:
                         outcomes[step.id] = self._fail(step.id, SKIPPED + ", ".join(failed))
@@ -110,16 +122,22 @@ class Engine:
                 if running:
                     done, _ = await asyncio.wait(running.values(), return_when=asyncio.FIRST_COMPLETED)
                     for name in [name for name, task in running.items() if task in done]:
-                        outcomes[name] = running.pop(name).result()
+                        try:
+                            outcomes[name] = running.pop(name).result()
+                        except Waits:
+                            waiting.add(name)
+                elif waiting:
+                    break
         finally:
             for task in running.values():
                 task.cancel()
             if running:
                 await asyncio.wait(running.values())
         await self._journal.sync()
-        ordered = tuple(outcomes[step.id] for step in self._plan.steps)
+        ordered = tuple(outcomes[step.id] for step in self._plan.steps if step.id in outcomes)
         background = {step.id for step in self._plan.steps if step.background}
-        return WorkflowResult(all(o.ok or o.key in background for o in ordered), ordered)
+        ok = not waiting and all(o.ok or o.key in background for o in ordered)
+        return WorkflowResult(ok, ordered, self._supervisor.approvals.pending() if waiting else ())
 
     def _clear(self) -> None:
         """Put right what an earlier process left between two records.
@@ -182,12 +200,14 @@ class Engine:
             asyncio.create_task(one(number, item), name=f"{step.id}[{number}]") for number, item in enumerate(items)
         ]
         try:
-            outcomes = [await task for task in tasks]
+            if tasks:
+                await asyncio.wait(tasks)
         finally:
             for task in tasks:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks)
+        outcomes = [task.result() for task in tasks]
         outputs = [(decoded(o.output) if step.output else o.output) if o.ok else None for o in outcomes]
         failed = [outcome.key for outcome in outcomes if not outcome.ok]
         detail = f"{len(failed)} of {len(outcomes)} items failed: {', '.join(failed[:10])}" if failed else ""
@@ -236,7 +256,7 @@ class Engine:
                 return self._fail(key, str(full))
         result = await self._supervisor.results.wait(member, turn)
         if result.stop_reason is StopReason.SUSPENDED:
-            raise asyncio.CancelledError
+            raise asyncio.CancelledError if self._supervisor.closing else Waits
         detail = "; ".join(result.diagnostics)
         return self._judge(step, key, result.stop_reason, result.output, detail)
 
