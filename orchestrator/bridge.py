@@ -29,7 +29,6 @@ from orchestrator.gathering import Asked, Gathering
 from orchestrator.journal.consent import StateMoved
 from orchestrator.journal.records import CallIntended, EffectSettled
 from orchestrator.policy import decide
-from orchestrator.running import Runner
 from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from orchestrator.facts import Facts, Verdict
     from orchestrator.journal.journal import Journal
     from orchestrator.registry import Registered
+    from orchestrator.running import Runner
     from orchestrator.runtime import Principal
     from orchestrator.workspace.roots import Workspace
 
@@ -178,11 +178,9 @@ class Bridge:
         tool = known.tool
         found, by = Reconciled.UNKNOWN, "the tool's own check"
         if tool.reconcile is not None:
-            try:
-                found = await tool.reconcile(self._context(asked.capability, call, facts), arguments)
-            except Exception as error:  # noqa: BLE001  # the tool's code; the effect then stays unresolved
-                text = f"{verdict.message} Its check failed: {error!r:.200}."
-                return deny(verdict.code, call.name, facts.actor, text)
+            found, failed = await self._runner.reconcile(tool, self._context(asked.capability, call, facts), arguments)
+            if failed:
+                return deny(verdict.code, call.name, facts.actor, f"{verdict.message} Its check failed: {failed}.")
         elif tool.idempotency_key is not None and arguments.get(tool.idempotency_key):
             found, by = Reconciled.DID_NOT_HAPPEN, "its idempotency key"
         if found is Reconciled.UNKNOWN:

@@ -13,6 +13,7 @@ from actors.grants import Access
 from actors.intrinsics import INTRINSIC
 from actors.messages import Outcome, ToolResult
 from actors.text import clean, clip
+from actors.tools import Reconciled
 from orchestrator.context import PARKED, CallContext, Delivered
 from orchestrator.journal.work import OutputStored
 from orchestrator.outputs import as_text, preview
@@ -81,6 +82,14 @@ class Runner:
             capability.running.pop(call.id, None)
             if key:
                 self._deadlines.remove(key)
+
+    async def reconcile(self, tool: Tool, context: CallContext, arguments: dict[str, Any]) -> tuple[Reconciled, str]:
+        """Ask a tool what became of an earlier call; a check that fails is told, and leaves it unknown."""
+        assert tool.reconcile is not None
+        try:
+            return await tool.reconcile(context, arguments), ""
+        except Exception as error:  # noqa: BLE001  # the tool's code
+            return Reconciled.UNKNOWN, clip(f"{type(error).__name__}: {error}", MAX_FAULT)
 
     def _answer(
         self, capability: Capability, call: ToolCall, tool: Tool, arguments: dict[str, Any], context: CallContext

@@ -77,9 +77,7 @@ class Supervisor:
     def __init__(
         self, journal: Journal, config: RuntimeConfig, registry: Registry, workspace: Workspace | None, events: Events
     ) -> None:
-        self.journal = journal
-        self.registry = registry
-        self.limits = config.limits
+        self.journal, self.registry, self.limits = journal, registry, config.limits
         self.members: dict[str, Member] = {}
         self.intrinsics: dict[str, Intrinsic] = {}
         self.abandoned: list[str] = []
@@ -99,8 +97,8 @@ class Supervisor:
         self.limited = TurnLimits(self.clock, self.deadlines)
         consents, principal = Consents(journal, self.clock), config.principal
         self.approvals = Approvals(journal, config.approver, consents, self.clock, self.deadlines, registry, self)
-        possible = self.approvals.possible
-        gathering = Gathering(journal, workspace, config.limits, principal, consents, possible=possible)
+        asks = bool(config.approver)
+        gathering = Gathering(journal, workspace, config.limits, principal, consents, possible=asks)
         runner = Runner(journal, self.deadlines, self.intrinsics)
         self.bridge = Bridge(journal, principal, workspace, gathering, runner, self.approvals, consents)
 
@@ -119,8 +117,7 @@ class Supervisor:
 
         ``keep`` lets it live on after its turn, for whoever started it to stop.
         """
-        definition = resolved.definition
-        number = self.journal.state.spawned + 1
+        definition, number = resolved.definition, self.journal.state.spawned + 1
         path = definition.address if parent is None else f"{parent.path}/{definition.address}-{number:04d}"
         base = cap(grants if parent is None else attenuate(parent.base, grants), ROLES[definition.role].ceiling)
         if parent is not None:
@@ -171,7 +168,8 @@ class Supervisor:
         try:
             await work
         except asyncio.CancelledError:
-            if self.closing or self._is_gone(actor):
+            member = self.members.get(actor.path)
+            if self.closing or member is None or member.actor is not actor or not actor.active():
                 raise
             await self.crashes.take(actor, "its task was cancelled, and nobody asked to stop it")
         except StoreError as error:
@@ -184,10 +182,6 @@ class Supervisor:
             task = asyncio.current_task()
             assert task is not None
             self.tasks.discard(task)
-
-    def _is_gone(self, actor: Actor) -> bool:
-        member = self.members.get(actor.path)
-        return member is None or member.actor is not actor or not actor.active()
 
     def accept(self, member: Member, turn: TurnAccepted) -> str:
         """Record *turn* and put it into the actor's mailbox; return its id. Raises `MailboxFull`, recording nothing."""

@@ -186,19 +186,13 @@ def _moved(state: SessionState, _: str, record: StateMoved) -> None:
     state.moves += 1
 
 
-def _use(state: SessionState, path: str, call: str) -> None:
-    approval = state.approvals.get(state.asked_for.get((path, call), ""))
-    if approval is not None:
-        approval.used = True
-
-
 def _intended(state: SessionState, path: str, record: CallIntended) -> None:
-    _use(state, path, record.call)
+    state.use(path, record.call)
     state.in_doubt[path, record.call] = record
 
 
 def _call_finished(state: SessionState, path: str, record: CallFinished) -> None:
-    _use(state, path, record.result.call_id)
+    state.use(path, record.result.call_id)
     intent = state.in_doubt.pop((path, record.result.call_id), None)
     if intent is not None and record.result.outcome is Outcome.UNKNOWN:
         state.unresolved[intent.effect_key] = intent

@@ -139,6 +139,12 @@ class SessionState:
         self.finished_steps: dict[str, StepFinished] = {}
         self.step_ends: dict[str, TurnEnded] = {}
 
+    def use(self, path: str, call: str) -> None:
+        """Use up the yes that a call may have: it has begun, or has its result."""
+        approval = self.approvals.get(self.asked_for.get((path, call), ""))
+        if approval is not None:
+            approval.used = True
+
     def owed(self, parent: str) -> tuple[OwedOutcome, ...]:
         """Return the outcomes owed to *parent*, in the order in which they came."""
         owing = self.owing.get(parent)

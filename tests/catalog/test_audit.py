@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from actors import Access, Grants, Role
+from actors import Access, Grants
 from actors.tools import Approval
 from orchestrator import Agent, Policy, Principal, RuntimeConfig, Turn
 from orchestrator.catalog.audit import audit
@@ -63,7 +63,7 @@ async def test_the_audit_and_a_live_session_answer_alike(policy: Policy, grants:
         seen.update({item.tool.name: code_of(verdict) for item, verdict in capability.catalog()})
         return "done"
 
-    config = RuntimeConfig(FunctionModel(play), principal=Principal(grants=grants))
+    config = RuntimeConfig(FunctionModel({"boss": play}), principal=Principal(grants=grants))
     async with asyncio.timeout(5), Agent(RESERVED, config) as runner, runner.start() as session:
         await session.run(Turn("go", policy))
         held = session._root.base
@@ -155,10 +155,3 @@ def test_an_actor_is_told_of_the_weight_that_it_is_never_offered() -> None:
     assert [(each.actor, "1 of its 2 tools, 30 bytes: bad" in each.message) for each in found.findings] == [
         ("chat", True)
     ]
-
-
-def test_a_role_is_no_obstacle_to_an_audit_of_its_own_reading_tools() -> None:
-    look = declared("look")
-    definition = agent(look.tool)
-    assert definition.role is Role.BUILDER
-    assert kinds(subject(look, callers=(caller(definition, access=Access.READ),))) == {}

@@ -29,7 +29,7 @@ def found(what: Subject, kind: str, **options: int) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    "text, told",
     [
         ("Reads a file. Not for directories.", True),
         ("Sends mail. Only when the person asked for it.", True),
@@ -49,13 +49,13 @@ def test_a_description_says_when_not_to_use_the_tool_or_is_found(text: str, *, t
     )
 
 
-def test_most_of_our_own_intrinsic_tools_say_when_not_to_use_them() -> None:
+def test_of_our_own_intrinsic_tools_four_draw_no_limit() -> None:
     silent = {item.name for item in ALL if not tells_when_not(item.description)}
-    assert silent <= {"record_finding", "record_fix", "stop_child", "collect_child", "read_output"}
+    assert silent == {"record_finding", "record_fix", "stop_child", "collect_child"}
 
 
 @pytest.mark.parametrize(
-    ("access", "says", "wrong"),
+    "access, says, wrong",
     [
         (Access.READ, Annotations(read_only=False), True),
         (Access.READ, Annotations(read_only=True, destructive=True), True),
@@ -113,7 +113,7 @@ def test_the_bytes_are_those_of_the_encoding_that_is_sent_unless_the_owners_give
     assert audit(subject(item), encode=lambda _: b"four").sizes == (("look", 4),)
 
 
-@pytest.mark.parametrize(("size", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (21_396, 5_349)])
+@pytest.mark.parametrize("size, tokens", [(0, 0), (1, 1), (4, 1), (5, 2), (21_396, 5_349)])
 def test_tokens_are_estimated_as_bytes_by_four_rounded_up(size: int, tokens: int) -> None:
     assert estimated_tokens(size) == tokens
 
