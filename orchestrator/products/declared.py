@@ -140,10 +140,11 @@ class Reading:
         return Declared(made, annotations, size, connected=run is not None)
 
     def require(self, given: dict[str, Any], *keys: str) -> None:
-        """Note each of *keys* that the file does not give."""
-        for key in keys:
-            if key not in given and self.section.node.get(key) is None and not (key == "access" and self.has_effect):
-                self.section.find(key, "text" if key == "description" else ", ".join(Access), required=True)
+        """Note each of *keys* that the file does not give, or gives as nothing but blanks."""
+        if "description" in keys and "description" not in given:
+            self.section.scalar("description", required=True)
+        if "access" in keys and "access" not in given and not self.has_effect:
+            self.section.find("access", ", ".join(Access), required=True)
 
     @property
     def has_effect(self) -> bool:

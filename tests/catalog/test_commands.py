@@ -28,7 +28,7 @@ agents:
   planner: {role: builder, instructions: Name the files., tools: [list_files], children: [editor]}
   editor: {role: fixer, instructions: Apply it., tools: [read_file, diff_patch_workspace_file]}
 steps:
-  - {id: plan, agent: planner, prompt: Which?}
+  - {id: plan, agent: planner, prompt: "Which?"}
   - {id: edit, agent: editor, needs: [plan], prompt: Mend., lend: {authorities: [workspace.write], roots: [src]}}
 """
 
