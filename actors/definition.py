@@ -24,6 +24,7 @@ from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
 from actors.roles.role import RESERVED_NAMESPACES, Role
 from actors.schema import canonical, digest, schema_faults
+from actors.selection import Selector
 from actors.states import StateChart
 from actors.tools import TOOL_NAME, Tool
 
@@ -104,11 +105,12 @@ def _sources(sources: Iterable[MCPSource]) -> tuple[MCPSource, ...]:
 
 @attrs.frozen
 class ToolSet:
-    """The tools of a definition by where they come from, and the workflow states that offer them, if there are any."""
+    """The tools of a definition by where they come from, the workflow states that offer them, the selector for many."""
 
     direct: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
     mcp: tuple[MCPSource, ...] = attrs.field(default=(), converter=_sources)
     states: StateChart | None = None
+    selector: Selector | None = None
 
 
 def _skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
@@ -160,6 +162,7 @@ class AgentDefinition:
             "children": [child.fingerprint for child in self.children],
             "output": self.output,
             **({} if self.tools.states is None else {"states": _chart(self.tools.states)}),
+            **({} if self.tools.selector is None else {"selector": attrs.asdict(self.tools.selector)}),
             "wake": self.wake,
             "steer": self.steer,
         }
@@ -188,7 +191,8 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> str:
 def _intrinsic(definition: AgentDefinition) -> tuple[str, ...]:
     skills = ("read_skill",) if definition.skills else ()
     children = CHILDREN if definition.children else ()
-    return (*READING, *skills, "ask_person", *children, *ROLES[definition.role].tools)
+    finding = () if definition.tools.selector is None else ("find_tools",)
+    return (*READING, *finding, *skills, "ask_person", *children, *ROLES[definition.role].tools)
 
 
 def _faults(definition: AgentDefinition) -> Iterator[str]:
@@ -196,8 +200,10 @@ def _faults(definition: AgentDefinition) -> Iterator[str]:
     yield from _skill_faults(definition)
     yield from _tool_faults(definition)
     yield from _source_faults(definition)
-    if definition.tools.states is not None:
-        yield from definition.tools.states.faults(frozenset(tool.name for tool in definition.tools.direct))
+    names = frozenset(tool.name for tool in definition.tools.direct)
+    for part in (definition.tools.states, definition.tools.selector):
+        if part is not None:
+            yield from part.faults(names)
     yield from _child_faults(definition)
     if definition.output:
         yield from schema_faults(definition.output, set(), label="output")

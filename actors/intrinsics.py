@@ -54,6 +54,16 @@ ALL = (
         },
     ),
     _declare(
+        "find_tools",
+        "Find tools you have that were not offered in this request, by name, text, access, tag or verdict; or check a "
+        "reference that it gave before. Not needed for a tool whose schema you already see.",
+        {},
+        optional={
+            "filters": {"type": "object", "additionalProperties": STRING},
+            "reference": {"type": "string", "description": "A name@digest that find_tools returned."},
+        },
+    ),
+    _declare(
         "read_output",
         "Read a part of one of your own stored tool outputs. Only for a handle that a shortened result named.",
         {"handle": STRING},
@@ -123,4 +133,4 @@ ALL = (
 INTRINSICS: Mapping[str, Tool] = MappingProxyType({item.name: item for item in ALL})
 READING = ("get_api_spec", "read_output", "search_output")
 CHILDREN = ("delegate", "list_children", "child_status", "message_child", "stop_child", "collect_child")
-NEVER_REMOVED = frozenset({"get_api_spec", "read_skill", "read_output", "search_output"})
+NEVER_REMOVED = frozenset({"get_api_spec", "find_tools", "read_skill", "read_output", "search_output"})

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -24,6 +25,7 @@ from orchestrator.approver import Answer, Question, Verdict, key_digest
 from orchestrator.arguments import canonical_arguments, parse
 from orchestrator.errors import AnswerRefused
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade
+from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -97,22 +99,31 @@ class Approvals:
             with self._host.paused(approval.path):
                 await asyncio.wait((waiting, asking), return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
-                self._heard(approval, asking.result())
+                self._heard(approval, asking)
         finally:
             asking.cancel()
+            asking.add_done_callback(_unheard)
             self._deadlines.remove(deadline)
             self._waiting.pop(name, None)
         return True
 
-    def _heard(self, approval: ApprovalState, answer: Answer | None) -> None:
-        """Take what the asker came back with; what is no answer to this very question is none."""
+    def _heard(self, approval: ApprovalState, asking: asyncio.Future[Answer | None]) -> None:
+        """Take what the asker came back with; a failure, and what does not count for this very question, is none."""
+        failed = asking.cancelled() or asking.exception() is not None
+        answer = None if failed else asking.result()
         if answer is not None and answer.approval == approval.asked.approval:
-            self.answer(answer)
-        else:
-            self._lapse(approval)
+            try:
+                self.answer(answer)
+            except AnswerRefused as refused:
+                log(logging.WARNING, "answer refused", approval=refused.approval, code=refused.code)
+            else:
+                return
+        elif failed:
+            log(logging.WARNING, "asking failed", approval=approval.asked.approval)
+        self._lapse(approval)
 
     def _lapse(self, approval: ApprovalState) -> None:
-        if approval.answered is None and not approval.lapsed and not approval.used:
+        if approval.answered is None and not approval.lapsed and not self._consents.over(approval):
             self._journal.append(approval.path, ApprovalLapsed(approval.asked.approval))
             self._told(approval)
 
@@ -158,7 +169,7 @@ class Approvals:
         return tuple(
             name
             for name, approval in self._journal.state.approvals.items()
-            if approval.answered is None and not approval.used and not self._consents.expired(approval)
+            if approval.answered is None and not self._consents.over(approval) and not self._consents.expired(approval)
         )
 
     def told(self, path: str, turn: str) -> bool:
@@ -214,7 +225,7 @@ class Approvals:
             raise AnswerRefused(answer.approval, "unknown", "there is no such approval in this session")
         if approval.answered is not None:
             raise AnswerRefused(answer.approval, "answered", f"{approval.answered.by} has answered it already")
-        if approval.used:
+        if self._consents.over(approval):
             raise AnswerRefused(answer.approval, "closed", "its call has ended meanwhile")
         if self._consents.expired(approval):
             raise AnswerRefused(answer.approval, "expired", "its time has run out; the agent may ask again")
@@ -244,4 +255,11 @@ class Approvals:
         fields = tuple((name, canonical(arguments[name])) for name in sorted(set(answer.always)))
         spawned = self._journal.state.actors[approval.path].spawned
         name = f"r{len(self._journal.state.rules) + 1:04d}"
-        return RuleMade(name, approval.asked.tool, approval.asked.version, spawned.fingerprint, fields, answer.by)
+        by = clip(answer.by, MAX_REASON)
+        return RuleMade(name, approval.asked.tool, approval.asked.version, spawned.fingerprint, fields, by)
+
+
+def _unheard(asking: asyncio.Future[Answer | None]) -> None:
+    """Take note of how a withdrawn question ended; nobody listens to it any more."""
+    if not asking.cancelled():
+        asking.exception()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import math
 import secrets
 from typing import Protocol
 
@@ -48,6 +49,11 @@ class Answer(msgspec.Struct, frozen=True):
     arguments: str = ""
     always: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Everything but the key, which no log, trace or error text may hold."""
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "key")
+        return f"Answer({', '.join(shown)})"
+
 
 class Asker(Protocol):
     """Somebody who can be asked at once, while the call waits."""
@@ -62,11 +68,21 @@ class Approver:
 
     With an ``asker`` a call waits in place for its answer; without one the turn is parked and ``run`` returns
     ``suspended`` with the pending ids. Questions expire after ``expires_s`` seconds of wall-clock time.
+
+    Raises ValueError for a blank key and for an expiry that is not a number of seconds above 0.
     """
 
     key: str = attrs.field(repr=False)
     asker: Asker | None = None
     expires_s: float = 86_400.0
+
+    def __attrs_post_init__(self) -> None:
+        if not self.key.strip():
+            msg = "Approver.key is blank; make one with new_key()"
+            raise ValueError(msg)
+        if not (self.expires_s > 0 and math.isfinite(self.expires_s)):
+            msg = f"Approver.expires_s is {self.expires_s}; give seconds above 0"
+            raise ValueError(msg)
 
 
 def new_key() -> str:
@@ -76,4 +92,4 @@ def new_key() -> str:
 
 def key_digest(key: str) -> str:
     """Return what a journal keeps of an approver key."""
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

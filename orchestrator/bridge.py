@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from actors.grants import Access
+from actors.intrinsics import INTRINSIC
 from actors.messages import CallFinished, Denial, Outcome, ToolResult, Usage
 from actors.ports import Offer
 from actors.tools import Approval, Reconciled
@@ -29,6 +30,7 @@ from orchestrator.gathering import Asked, Gathering
 from orchestrator.journal.consent import StateMoved
 from orchestrator.journal.records import CallIntended, EffectSettled
 from orchestrator.policy import decide
+from orchestrator.selection import choose
 from orchestrator.telemetry import log
 
 if TYPE_CHECKING:
@@ -81,18 +83,27 @@ class Bridge:
         known = capability.offered
         if known is not None and known[0] == now:
             return known[1]
-        key = (member.resolved.definition.fingerprint, capability.policy, *now)
+        definition = member.resolved.definition
+        intent = "" if definition.tools.selector is None else capability.intent
+        key = (definition.fingerprint, capability.policy, intent, *now)
         offer = self._offers.get(key)
         if offer is None:
-            tools = tuple(
-                item.offered
-                for item, verdict in self.catalog(capability)
-                if verdict is PERMIT or isinstance(verdict, NeedsApproval)
-            )
-            names = tuple(tool.name for tool in tools)
-            offer = self._offers[key] = Offer(member.resolved.definition.fingerprint, tools, names)
+            tools = tuple(item.offered for item in self._selected(capability))
+            offer = Offer(definition.fingerprint, tools, tuple(tool.name for tool in tools))
+            if not intent:
+                self._offers[key] = offer
         capability.offered = (now, offer)
         return offer
+
+    def _selected(self, capability: Capability) -> list[Registered]:
+        """Return the effective tools; of many, those that the definition's selector chooses and the intrinsic ones."""
+        catalog = self.catalog(capability)
+        effective = [item for item, verdict in catalog if verdict is PERMIT or isinstance(verdict, NeedsApproval)]
+        selector = capability.member.resolved.definition.tools.selector
+        if selector is None:
+            return effective
+        names = choose(selector, catalog, capability.intent, self._gathering.present).names
+        return [item for item in effective if item.tool.source == INTRINSIC or item.tool.name in names]
 
     def catalog(self, capability: Capability) -> tuple[tuple[Registered, Verdict], ...]:
         """Return every tool of the definition with its verdict."""

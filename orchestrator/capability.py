@@ -42,12 +42,13 @@ class Capability:
     """The right of *member* to call in *turn*, under *policy* and *narrowing*, until it is revoked.
 
     ``stopping`` is set before the turn's task is cancelled; ``running`` holds the task of each call in flight,
-    ``made_in`` the workflow state in which the model was last asked.
+    ``made_in`` the workflow state in which the model was last asked, ``intent`` the turn's input.
     """
 
     __slots__ = (
         "bridge",
         "incarnation",
+        "intent",
         "made_in",
         "member",
         "narrowing",
@@ -70,6 +71,7 @@ class Capability:
         self.incarnation = incarnation
         self.revoked = False
         self.made_in = ""
+        self.intent = ""
         self.stopping = False
         self.running: dict[str, asyncio.Task[object]] = {}
         self.offered: tuple[tuple[object, ...], Offer] | None = None

@@ -98,3 +98,8 @@ class Consents:
     def expired(self, approval: ApprovalState) -> bool:
         """Tell whether nobody can answer the question any more."""
         return approval.lapsed or self._clock.wall_ms() >= approval.asked.expires_ms
+
+    def over(self, approval: ApprovalState) -> bool:
+        """Tell whether the call that the question is about has ended, or its turn, so that no answer can matter."""
+        actor = self._journal.state.actors[approval.path]
+        return approval.used or actor.accepted(approval.asked.turn) is None

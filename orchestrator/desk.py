@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from actors.messages import Denial
+from actors.text import clip
 from orchestrator.context import Delivered
+from orchestrator.denials import MAX_NAME
+from orchestrator.discovery import Snapshot, discover, find
 from orchestrator.facts import NeedsApproval
 from orchestrator.journal.work import FindingRecorded, FixRecorded
 
@@ -24,6 +28,7 @@ __all__ = ["Desk"]
 
 DEFAULT_PIECE = 16_384
 MAX_LINES = 200
+MAX_UNKNOWN = 20
 
 
 class Desk:
@@ -37,6 +42,7 @@ class Desk:
         return {
             "read_skill": self.read_skill,
             "get_api_spec": self.get_api_spec,
+            "find_tools": self.find_tools,
             "read_output": self.read_output,
             "search_output": self.search_output,
             "record_finding": self.record_finding,
@@ -55,14 +61,23 @@ class Desk:
     async def get_api_spec(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
         """Return each named tool's description, schema and verdict; one bad name fails the whole call."""
         wanted = _names(arguments.get("tool_name"))
-        if not wanted:
+        if not wanted or not all(name.strip() for name in wanted):
             return Delivered("tool_name is required: a tool's name, or a list of names.", failed=True)
         catalog = {item.tool.name: (item, verdict) for item, verdict in capability.catalog()}
         unknown = [name for name in wanted if name not in catalog]
         if unknown:
-            text = f"unknown=[{', '.join(unknown)}]. Your tools: {', '.join(catalog)}."
-            return Delivered(text, failed=True)
+            shown = ", ".join(clip(name, MAX_NAME) for name in unknown[:MAX_UNKNOWN])
+            close = {near for name in unknown for near in get_close_matches(name[:MAX_NAME], catalog, n=3)}
+            hint = f" Close names: {', '.join(sorted(close))}." if close else ""
+            return Delivered(f"unknown=[{shown}].{hint} Your tools: {', '.join(catalog)}.", failed=True)
         return [spec(*catalog[name]) for name in sorted(set(wanted))]
+
+    async def find_tools(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return the tools of the turn's catalog that pass every filter, or the one that a reference names."""
+        selector = capability.member.resolved.definition.tools.selector
+        snapshot = Snapshot.of(capability.catalog(), dict(selector.tags) if selector is not None else {})
+        reference = arguments.get("reference")
+        return discover(snapshot, arguments.get("filters")) if reference is None else find(snapshot, reference)
 
     async def read_output(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
         """Return a piece of a stored output; offsets count characters."""
@@ -112,7 +127,7 @@ def _names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             decoded = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             decoded = None
         listed = isinstance(decoded, list) and decoded and all(isinstance(n, str) and n.strip() for n in decoded)
         return tuple(decoded) if listed else ((value,) if value.strip() else ())

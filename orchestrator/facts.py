@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "Target",
     "Verdict",
+    "code_of",
 ]
 
 
@@ -145,3 +146,10 @@ class NeedsApproval(msgspec.Struct, frozen=True):
 
 PERMIT = Permit()
 Verdict = Permit | Denial | NeedsApproval
+
+
+def code_of(verdict: Verdict) -> str:
+    """Return the code of a refusal, ``needs_approval``, or an empty string for a permit."""
+    if isinstance(verdict, Denial):
+        return verdict.code
+    return "needs_approval" if isinstance(verdict, NeedsApproval) else ""

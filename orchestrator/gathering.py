@@ -67,7 +67,7 @@ class Gathering:
         self._consents = consents
         self._possible = possible
         provided = {"principal"} | ({"workspace"} if workspace is not None else set())
-        self._present = frozenset(provided | principal.context)
+        self.present = frozenset(provided | principal.context)
 
     def facts(self, asked: Asked, consent: Consent | None = None) -> Facts:
         """Gather what `decide` looks at; called anew for every decision. A *consent* given is not looked up again."""
@@ -95,7 +95,7 @@ class Gathering:
             identity=identity_of(self._principal.name, self._principal.grants.access, asked.standing),
             state=self._state(asked),
             expired=expired,
-            context=self._present,
+            context=self.present,
             argument_fault=asked.fault,
             targets=targets,
             spent=self.spent(member, asked.name),

@@ -201,6 +201,7 @@ class Supervisor:
         accepted = state.accepted(turn)
         assert accepted is not None
         capability = Capability(self.bridge, member, turn, accepted.policy, accepted.grants, state.incarnation)
+        capability.intent = accepted.text
         capability.made_in = "" if state.offered is None else state.offered.made_in
         member.capability = capability
         if accepted.limits.seconds is not None:

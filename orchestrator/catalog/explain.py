@@ -11,8 +11,8 @@ import attrs
 import msgspec
 
 from actors.messages import Denial
-from orchestrator.catalog.viewpoint import code_of, missing_of
-from orchestrator.facts import Attempt, Facts, NeedsApproval, Verdict
+from orchestrator.catalog.viewpoint import missing_of
+from orchestrator.facts import Attempt, Facts, NeedsApproval, Verdict, code_of
 from orchestrator.policy import GATES, OFFERED, decide
 
 if TYPE_CHECKING:

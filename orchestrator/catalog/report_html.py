@@ -71,7 +71,7 @@ def report_html(audit: Audit) -> str:
 def _summary(audit: Audit) -> Iterator[str]:
     tokens = estimated_tokens(audit.definition_bytes)
     yield (
-        f"<p>{len(audit.sizes)} tools, {len(audit.columns)} callers, {len(audit.findings)} findings. "
+        f"<p>Tools: {len(audit.sizes)}. Callers: {len(audit.columns)}. Findings: {len(audit.findings)}. "
         f"{audit.definition_bytes:,} bytes of definitions, about {tokens:,} tokens (bytes / 4).</p>"
     )
     yield '<p class="quiet">Each cell is the answer of the decision that is asked at every call.</p>'

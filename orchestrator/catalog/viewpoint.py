@@ -9,21 +9,14 @@ import attrs
 from actors.grants import covers, lend
 from actors.messages import Denial
 from orchestrator.denials import CODES
-from orchestrator.facts import PERMIT, Attempt, Facts, NeedsApproval, State, Verdict
+from orchestrator.facts import PERMIT, Attempt, Facts, State, Verdict, code_of
 from orchestrator.policy import decide
 
 if TYPE_CHECKING:
     from actors.tools import Tool
     from orchestrator.catalog.subject import Caller, Situation, StateTools
 
-__all__ = ["Cell", "Viewpoint", "code_of", "missing_of"]
-
-
-def code_of(verdict: Verdict) -> str:
-    """Return the code of a refusal, ``needs_approval``, or an empty string for a permit."""
-    if isinstance(verdict, Denial):
-        return verdict.code
-    return "needs_approval" if isinstance(verdict, NeedsApproval) else ""
+__all__ = ["Cell", "Viewpoint", "missing_of"]
 
 
 def missing_of(facts: Facts) -> tuple[str, ...]:

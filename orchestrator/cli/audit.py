@@ -60,13 +60,18 @@ def audit(
         raise InputFault(f"--tests {tests}", str(error), "name a folder of Python tests") from error
     found = audited(subject, budget_bytes=budget, tests=texts)
     if html is not None:
-        try:
-            html.write_text(report_html(found), encoding="utf-8")
-        except OSError as error:
-            raise InputFault(f"--html {html}", f"cannot be written: {error.strerror}", "name another file") from error
+        write_page(html, report_html(found))
     sys.stdout.write(report_json(found).decode() if json else report_text(found))
     sys.stdout.write("\n")
     return 1 if found.kinds() & failing else 0
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write *page* to *path*. Raises `InputFault` when that cannot be done."""
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputFault(f"--html {path}", f"cannot be written: {error.strerror}", "name another file") from error
 
 
 def kinds_of(text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from actors.tools import Approval
 from orchestrator import Agent, Policy, Principal, RuntimeConfig, Turn
 from orchestrator.catalog.audit import audit
 from orchestrator.catalog.subject import Declared, NamedSet, Situation, StateTools, Subject
-from orchestrator.catalog.viewpoint import code_of
+from orchestrator.facts import code_of
 from orchestrator.testing import FunctionModel
 from tests.catalog.catalogs import agent, caller, declared, subject, tool
 

@@ -13,7 +13,7 @@ from actors.intrinsics import ALL
 from actors.ports import OfferedTool
 from orchestrator import Policy
 from orchestrator.catalog.audit import audit
-from orchestrator.catalog.budget import encoded, estimated_tokens, measured
+from orchestrator.catalog.budget import DEFAULT_BUDGET_BYTES, encoded, estimated_tokens, measured
 from orchestrator.catalog.declarations import contradiction, tells_when_not
 from orchestrator.catalog.subject import Annotations, NamedSet, StateTools
 from tests.catalog.catalogs import agent, caller, declared, subject, tool
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from orchestrator.catalog.subject import Subject
 
 
-def found(what: Subject, kind: str, **options: int) -> list[Finding]:
+def found(what: Subject, kind: str, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> list[Finding]:
     """The findings of one kind."""
-    return [finding for finding in audit(what, **options).findings if finding.kind == kind]
+    return [finding for finding in audit(what, budget_bytes=budget_bytes).findings if finding.kind == kind]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from actors.tools import Approval
 from orchestrator import Policy
 from orchestrator.catalog.explain import explain, explanation_json, explanation_text
 from orchestrator.catalog.subject import StateTools
-from orchestrator.catalog.viewpoint import Viewpoint, code_of
-from orchestrator.facts import Attempt
+from orchestrator.catalog.viewpoint import Viewpoint
+from orchestrator.facts import Attempt, code_of
 from orchestrator.policy import decide
 from tests.catalog.catalogs import agent, caller, tool
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -91,9 +91,7 @@ def test_a_file_that_is_no_python_and_a_folder_that_is_not_there_are_told(tmp_pa
         ({"approval": Approval.EACH_CALL}, 14),
     ],
 )
-def test_the_codes_of_a_tool_are_those_of_the_gates_that_its_declaration_asks(
-    more: dict[str, object], gate: int
-) -> None:
+def test_the_codes_of_a_tool_are_those_of_the_gates_that_its_declaration_asks(more: dict[str, Any], gate: int) -> None:
     assert refusal_codes(tool("t"), states=False) == frozenset()
     assert refusal_codes(tool("t", **more), states=False) == {code for code, (at, *_) in CODES.items() if at == gate}
     assert refusal_codes(tool("t", **more), states=True) >= {"stale_state"}

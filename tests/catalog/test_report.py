@@ -142,5 +142,5 @@ def test_a_catalog_without_tools_or_callers_is_reported_too(count: int) -> None:
     callers = (caller(agent()),) * count
     found = audit(Subject("empty", (), callers))
     assert re.match(r"tool\s+bytes", report_text(found))
-    assert "0 tools" in Page(report_html(found)).text
+    assert "Tools: 0." in Page(report_html(found)).text
     assert msgspec.json.decode(report_json(found))["findings"] == []

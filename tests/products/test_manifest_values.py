@@ -70,8 +70,8 @@ def test_a_tool_is_what_its_keys_say(shop: Manifest) -> None:
     assert look.input_schema == '{"properties":{"what":{"type":"string"}},"required":["what"],"type":"object"}'
     assert (push.access, push.authorities, push.needs, push.approval) == (
         Access.EXTERNAL,
-        {"shop.push"},
-        {"workspace", "job_ref"},
+        frozenset({"shop.push"}),
+        frozenset({"workspace", "job_ref"}),
         Approval.EACH_CALL,
     )
 
@@ -106,7 +106,7 @@ def test_the_first_state_is_where_a_workflow_begins(shop: Manifest) -> None:
 def test_a_caller_holds_what_its_role_may_hold_and_the_authorities_of_the_product(shop: Manifest) -> None:
     chat, porter = shop.caller("chat"), shop.caller("porter")
     assert chat.grants == Grants(("shop.push", "secrets.manage"), Access.EXTERNAL, (".",))
-    assert (chat.context, chat.approver, chat.typed) == ({"workspace", "principal"}, True, True)
+    assert (chat.context, chat.approver, chat.typed) == (frozenset({"workspace", "principal"}), True, True)
     assert chat.situations == (
         Situation("job", context=("job_ref",)),
         Situation("night", Grants(("shop.night",), Access.WRITE)),

@@ -9,14 +9,15 @@ import msgspec
 import pytest
 
 from actors import ToolFault
+from actors.selection import Selector
 from orchestrator.catalog.audit import audit
 from orchestrator.catalog.report_json import report_json
-from orchestrator.catalog.selection import Selector
 from orchestrator.catalog.viewpoint import Viewpoint
 from orchestrator.facts import Attempt
 from orchestrator.policy import decide
 from orchestrator.products.audited import shipped_manifest
 from orchestrator.products.manifest import Manifest, load_manifest
+from orchestrator.selection import choose
 from tests.catalog.catalogs import caller, catalog_of
 
 HERE = Path(__file__).parent
@@ -139,7 +140,7 @@ def test_the_published_selection_was_made_before_reach_and_ours_is_made_after() 
     view = Viewpoint(one)
     verdicts = {t.name: decide(Attempt(t.name, call=False), view.facts(t.name)) for t in one.definition.offered}
     published_names = next(each.tools for each in SUBJECT.selections if each.name == "coding_intent")
-    chosen = Selector(top_k=0, always_include=published_names).choose(catalog_of(one.definition, verdicts), "code")
+    chosen = choose(Selector(top_k=0, always_include=published_names), catalog_of(one.definition, verdicts), "code")
     assert set(chosen.names) == set(published_names) - set(kinds("refused_selection"))
 
 

@@ -32,9 +32,9 @@ def policy_of_the_session() -> Iterator[None]:
         last[id(self.journal)] = capability.policy  # type: ignore[attr-defined]  # the toolbox is the capability
         return capability
 
-    def gather(self: Any, capability: Any, *rest: Any, **more: Any) -> Any:
-        capability.policy = last[id(self._journal)]
-        return facts(self, capability, *rest, **more)
+    def gather(self: Any, asked: Any, *rest: Any, **more: Any) -> Any:
+        asked.capability.policy = last[id(self._journal)]
+        return facts(self, asked, *rest, **more)
 
     with mock.patch.object(Supervisor, "opened", open_turn), mock.patch.object(Gathering, "facts", gather):
         yield

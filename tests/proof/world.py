@@ -136,7 +136,7 @@ def blurred_for(actor: str, history: Sequence[Entry]) -> list[tuple[Operation, E
         if operation.actor == actor:
             kept.append((operation, entry))
             continue
-        left = operation.withheld() if operation.is_call and entry.said != "permitted" else operation.blurred()
+        left = operation.withheld() if operation.is_call and entry.said not in ("permitted", "needs_approval") else operation.blurred()
         if left is not None:
             kept.append((left, entry))
     return kept

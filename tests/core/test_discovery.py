@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from actors import Access, ToolFault
-from orchestrator.catalog.discovery import (
+from orchestrator.denials import deny
+from orchestrator.discovery import (
     FILTERS,
     Snapshot,
     StaleRegistry,
@@ -14,12 +15,14 @@ from orchestrator.catalog.discovery import (
     discover,
     find,
 )
-from orchestrator.denials import deny
-from orchestrator.facts import NeedsApproval
+from orchestrator.facts import NeedsApproval, Verdict
 from tests.catalog.catalogs import agent, catalog_of, tool
 
 BOSS = agent(tool("put", "Writes. Not for reading.", access=Access.WRITE), tool("look"), tool("ask"))
-VERDICTS = {"put": deny("authority_missing", "put", "boss", "no"), "ask": NeedsApproval("ask", "boss")}
+VERDICTS: dict[str, Verdict] = {
+    "put": deny("authority_missing", "put", "boss", "no"),
+    "ask": NeedsApproval("ask", "boss"),
+}
 SNAPSHOT = Snapshot.of(catalog_of(BOSS, VERDICTS), {"put": ("files", "disk")})
 
 

@@ -17,7 +17,7 @@ import attrs
 
 from actors.errors import ToolFault
 from actors.schema import canonical, digest
-from orchestrator.catalog.viewpoint import code_of
+from orchestrator.facts import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.selection import Selector
 from orchestrator.catalog.budget import encoded
-from orchestrator.catalog.selection import Candidate, Selector, candidates_of, cosine, select
 from orchestrator.catalog.viewpoint import Viewpoint
 from orchestrator.denials import deny
 from orchestrator.facts import Attempt
 from orchestrator.policy import decide
 from orchestrator.products.audited import subject_of
+from orchestrator.selection import Candidate, candidates_of, choose, cosine, select
 from tests.catalog.catalogs import agent, caller, catalog_of, tool
 
 MANY = tuple(Candidate(f"extra_{number}", f"extra tool {number}", offered=True) for number in range(25))
@@ -31,7 +32,7 @@ def test_oa_selector_an_empty_intent_takes_the_first_and_what_is_always_included
 def test_oa_selector_a_selection_of_thirteen_stays_below_the_budget() -> None:
     definition = agent(*(tool(f"extra_{number}", "Does much. Not for more. " * 40) for number in range(25)))
     catalog = catalog_of(definition)
-    chosen = Selector(top_k=13).choose(catalog, "")
+    chosen = choose(Selector(top_k=13), catalog, "")
     sizes = [len(encoded(item.offered)) for item, _ in catalog if item.tool.name in chosen.names]
     assert (len(sizes), sum(sizes) < 24_000) == (13, True)
 
@@ -44,8 +45,8 @@ def test_oa_selector_tools_that_a_context_field_brings_are_included_whatever_is_
         always_include=("module_discover",),
         always_with=(("paired_computer", ("computer_agent", "computer_list", "computer_probe")),),
     )
-    paired = selector.choose(catalog, "hello", context=frozenset({"paired_computer"}))
-    plain = selector.choose(catalog, "hello")
+    paired = choose(selector, catalog, "hello", frozenset({"paired_computer"}))
+    plain = choose(selector, catalog, "hello")
     assert {"computer_agent", "computer_list", "computer_probe", "module_discover"} <= set(paired.names)
     assert (len(paired.names), len(plain.names)) == (7, 4)
 
@@ -79,7 +80,7 @@ def test_an_intent_brings_the_tool_that_speaks_of_it_to_the_front() -> None:
 
 def test_oa_reach_a_tool_that_would_be_refused_is_not_offered_though_it_is_always_included() -> None:
     catalog = catalog_of(agent(tool("read_file"), tool("repo_write")), {"repo_write": REFUSED})
-    chosen = Selector(always_include=("read_file", "repo_write")).choose(catalog, "repo write")
+    chosen = choose(Selector(always_include=("read_file", "repo_write")), catalog, "repo write")
     assert (chosen.names, chosen.refused) == (("read_file",), ("repo_write",))
 
 
@@ -96,7 +97,7 @@ def test_oa_catalog_a_receipt_is_no_authority() -> None:
     )
     names = ("read_repository_file", "repo_write")
     verdicts = {name: decide(Attempt(name, call=False), view.facts(name)) for name in names}
-    chosen = Selector(always_include=names).choose(catalog_of(view.caller.definition, verdicts), "")
+    chosen = choose(Selector(always_include=names), catalog_of(view.caller.definition, verdicts), "")
     assert chosen.names == ("read_repository_file",)
 
 
@@ -117,7 +118,7 @@ def test_oa_reach_each_caller_of_the_open_catalog_is_offered_only_what_it_can_ru
     verdicts = {t.name: decide(Attempt(t.name, call=False), view.facts(t.name)) for t in one.definition.offered}
     catalog = catalog_of(one.definition, verdicts)
     everything = tuple(declared.tool.name for declared in subject.tools)
-    chosen = Selector(top_k=37, always_include=everything).choose(catalog, "deploy a worker")
+    chosen = choose(Selector(top_k=37, always_include=everything), catalog, "deploy a worker")
     assert absent.isdisjoint(chosen.names)
     assert present <= set(chosen.names)
 

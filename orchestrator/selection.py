@@ -24,13 +24,13 @@ from actors.messages import Denial
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from actors.selection import Selector
     from orchestrator.facts import Verdict
     from orchestrator.registry import Registered
 
-__all__ = ["Candidate", "Chosen", "Selector", "candidates_of", "cosine", "select"]
+__all__ = ["Candidate", "Chosen", "candidates_of", "choose", "cosine", "select"]
 
 WORD = re.compile(r"[^\W_]+")
-DEFAULT_TOP_K = 12
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -106,36 +106,17 @@ def select(
     )
 
 
-@attrs.frozen
-class Selector:
-    """How one actor's tools are selected, as a value.
-
-    ``always_with`` names context fields, each with the tools that are always included while it is present. ``tags`` are
-    the tags of tools by name.
-    """
-
-    top_k: int = DEFAULT_TOP_K
-    always_include: tuple[str, ...] = ()
-    always_with: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    tags: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def choose(
-        self,
-        catalog: Sequence[tuple[Registered, Verdict]],
-        intent: str,
-        *,
-        context: frozenset[str] = frozenset(),
-        tags: Iterable[str] = (),
-    ) -> Chosen:
-        """Select from a capability's ``catalog()`` for *intent*, with the *context* fields that are present."""
-        more = (name for field, names in self.always_with if field in context for name in names)
-        return select(
-            candidates_of(catalog, dict(self.tags)),
-            intent,
-            top_k=self.top_k,
-            always_include=(*self.always_include, *more),
-            tags=tags,
-        )
+def choose(
+    selector: Selector,
+    catalog: Sequence[tuple[Registered, Verdict]],
+    intent: str,
+    context: frozenset[str] = frozenset(),
+) -> Chosen:
+    """Select from a capability's ``catalog()`` for *intent*, with the *context* fields that are present."""
+    more = (name for field, names in selector.always_with if field in context for name in names)
+    always = (*selector.always_include, *more)
+    candidates = candidates_of(catalog, dict(selector.tags))
+    return select(candidates, intent, top_k=selector.top_k, always_include=always)
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
