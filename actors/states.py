@@ -13,7 +13,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["State", "StateChart"]
+__all__ = ["StateChart", "WorkflowState"]
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -25,7 +25,7 @@ def _moves(moves: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 @attrs.frozen
-class State:
+class WorkflowState:
     """One state: its *tools*, and for each tool that *moves* the workflow, the state it moves to when it succeeds."""
 
     name: str
@@ -33,7 +33,7 @@ class State:
     moves: tuple[tuple[str, str], ...] = attrs.field(default=(), converter=_moves)
 
 
-def _states(states: Iterable[State]) -> tuple[State, ...]:
+def _states(states: Iterable[WorkflowState]) -> tuple[WorkflowState, ...]:
     return tuple(states)
 
 
@@ -41,14 +41,14 @@ def _states(states: Iterable[State]) -> tuple[State, ...]:
 class StateChart:
     """Every state of a workflow; the first is where it begins."""
 
-    states: tuple[State, ...] = attrs.field(converter=_states)
+    states: tuple[WorkflowState, ...] = attrs.field(converter=_states)
 
     @property
     def initial(self) -> str:
         """The state in which a session begins."""
         return self.states[0].name
 
-    def get(self, name: str) -> State | None:
+    def get(self, name: str) -> WorkflowState | None:
         """Return the state *name*, or ``None``."""
         return next((state for state in self.states if state.name == name), None)
 

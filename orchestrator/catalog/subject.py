@@ -8,13 +8,14 @@ import attrs
 
 from actors.definition import AgentDefinition
 from actors.grants import Grants
+from actors.states import WorkflowState
 from actors.tools import Tool
 from orchestrator.focus import OPEN, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Annotations", "Caller", "Declared", "NamedSet", "Situation", "StateTools", "Subject"]
+__all__ = ["Annotations", "Caller", "Declared", "NamedSet", "Situation", "Subject"]
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -71,15 +72,6 @@ class Caller:
 
 
 @attrs.frozen
-class StateTools:
-    """A workflow state: the tools it has, and which of them lead to which state once they have succeeded."""
-
-    name: str
-    tools: frozenset[str] = attrs.field(converter=_names)
-    moves: tuple[tuple[str, str], ...] = ()
-
-
-@attrs.frozen
 class NamedSet:
     """Tools that are offered together under a name, such as what a selector was seen to pick for an intent."""
 
@@ -94,5 +86,5 @@ class Subject:
     name: str
     tools: tuple[Declared, ...]
     callers: tuple[Caller, ...]
-    states: tuple[StateTools, ...] = ()
+    states: tuple[WorkflowState, ...] = ()
     selections: tuple[NamedSet, ...] = ()

@@ -13,8 +13,9 @@ from orchestrator.facts import PERMIT, Attempt, Facts, State, Verdict, code_of
 from orchestrator.policy import decide
 
 if TYPE_CHECKING:
+    from actors.states import WorkflowState
     from actors.tools import Tool
-    from orchestrator.catalog.subject import Caller, Situation, StateTools
+    from orchestrator.catalog.subject import Caller, Situation
 
 __all__ = ["Cell", "Viewpoint", "missing_of"]
 
@@ -65,7 +66,7 @@ class Cell:
 class Viewpoint:
     """One caller's view. Without states a tool is asked about once; with states once in each, and the best counts."""
 
-    def __init__(self, caller: Caller, states: tuple[StateTools, ...] = ()) -> None:
+    def __init__(self, caller: Caller, states: tuple[WorkflowState, ...] = ()) -> None:
         self.caller = caller
         self._states = states
         self._tools: dict[str, Tool] = {tool.name: tool for tool in caller.definition.offered}
@@ -74,7 +75,7 @@ class Viewpoint:
     def facts(
         self,
         name: str,
-        state: StateTools | None = None,
+        state: WorkflowState | None = None,
         situation: Situation | None = None,
         context: frozenset[str] = frozenset(),
     ) -> Facts:

@@ -15,6 +15,7 @@ import attrs
 import msgspec
 
 from actors.tools import Tool
+from orchestrator.cli.asking import approver_for, tell_waiting
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.line import one_line
 from orchestrator.cli.place import default_store, new_folder
@@ -22,7 +23,7 @@ from orchestrator.cli.progress import Progress
 from orchestrator.journal.store import open_store
 from orchestrator.models.provider import open_model
 from orchestrator.products.product import PRODUCTS, Product, Report, find_product
-from orchestrator.runtime import Observability, RuntimeConfig, SessionLimits
+from orchestrator.runtime import Observability, Principal, RuntimeConfig, SessionLimits
 from orchestrator.session import SessionHandle
 from orchestrator.workflows.load import load_plan
 from orchestrator.workflows.plan import Plan
@@ -32,6 +33,7 @@ from orchestrator.workspace.refusal import WorkspaceRefused
 from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 
 if TYPE_CHECKING:
+    from orchestrator.approver import Approver
     from orchestrator.journal.records import Entry
     from orchestrator.journal.row import SessionRow
     from orchestrator.journal.store import Store
@@ -83,7 +85,8 @@ def new_job(
         raise InputFault(f"--workspace {source}", fault, "name the folder that the agents shall work on")
     if report is not None:
         check_report(report.absolute())
-    return _job(what, source, model or "", store or default_store(), source if in_place else None, report)
+    fresh = workspace is not None and what in PRODUCTS and find_product(what).fresh
+    return _job(what, source, model or "", store or default_store(), source if in_place or fresh else None, report)
 
 
 def job_of(row: SessionRow, store: str) -> Job:
@@ -159,13 +162,15 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     store = open_store(job.store)
     try:
         await store.sessions()  # a store that cannot be used is told before anything is made
-        workspace = job.workspace or await _copy(job.source, job.plan.name)
+        workspace = job.workspace or await _workspace(job)
         report = (job.report or new_folder("reports", job.plan.name)).absolute()
-        config = _config(job, store, workspace, report)
+        approver = approver_for(job.pool.values(), resumed=bool(resume), stream=stream)
+        config = _config(job, store, workspace, report, approver)
         handle = None
         if resume is not None:
             handle = SessionHandle(resume, store.url, root_definition(job.plan).fingerprint)
-        async with WorkflowRun(job.plan, job.pool, config, handle) as run:
+        states = None if job.product is None else job.product.states
+        async with WorkflowRun(job.plan, job.pool, config, handle, states) as run:
             session[:] = [run.session.snapshot().session]
             progress = Progress(job.plan, run.session, run.state, stream)
             async with progress:
@@ -176,17 +181,27 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     finally:
         await store.close()
     _tell(told, session[0], workspace, paths, as_json=as_json, stream=stream)
+    if result.waiting:
+        tell_waiting(session[0], result.waiting, "" if job.store == default_store() else job.store, stream)
     return 0 if told.ok else 1
 
 
-def _config(job: Job, store: Store, workspace: Path, report: Path) -> RuntimeConfig:
+def _config(job: Job, store: Store, workspace: Path, report: Path, approver: Approver | None) -> RuntimeConfig:
     model = open_model(job.model) if job.model else None
     if model is None:
         assert job.product is not None
         model = job.product.model()
     limits = SessionLimits(total=100_000) if job.product is None else job.product.limits
     about = Observability(title=f"{job.plan.name} on {job.source}", labels=job.labels(workspace, report))
-    return RuntimeConfig(model, limits=limits, workspace=workspace, store=store, observability=about)
+    principal = Principal() if job.product is None else job.product.principal
+    return RuntimeConfig(model, principal, limits, workspace, store, approver, about)
+
+
+async def _workspace(job: Job) -> Path:
+    """Return the folder to work on: a copy of the source, or an empty one for a product that wants its own."""
+    if job.product is not None and job.product.fresh:
+        return new_folder("work", job.plan.name)
+    return await _copy(job.source, job.plan.name)
 
 
 async def _copy(source: Path, name: str) -> Path:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from actors.definition import AgentDefinition
-from orchestrator.catalog.subject import Caller, Declared, NamedSet, StateTools, Subject
+from actors.states import WorkflowState
+from orchestrator.catalog.subject import Caller, Declared, NamedSet, Subject
 from orchestrator.products.callers import default_callers, read_callers
 from orchestrator.products.declared import read_tools
 from orchestrator.products.package import package_at
@@ -56,7 +57,7 @@ class Manifest:
     description: str
     agents: tuple[AgentDefinition, ...]
     tools: tuple[Declared, ...]
-    states: tuple[StateTools, ...]
+    states: tuple[WorkflowState, ...]
     callers: tuple[Caller, ...]
     selections: tuple[NamedSet, ...] = ()
 

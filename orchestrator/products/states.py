@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.catalog.subject import StateTools
+from actors.states import WorkflowState
 from orchestrator.workflows.document import Mapping, Scalar
 from orchestrator.workflows.draft import check_name
 from orchestrator.workflows.section import Section, nearest, word_of
@@ -21,7 +21,7 @@ __all__ = ["read_states"]
 STATE_KEYS = ("name", "tools", "moves")
 
 
-def read_states(section: Section, tools: frozenset[str]) -> tuple[StateTools, ...]:
+def read_states(section: Section, tools: frozenset[str]) -> tuple[WorkflowState, ...]:
     """Read the list ``states`` of a product; the first is where a workflow begins. *tools* are the names there are."""
     body = section.sequence("states")
     if body is None:
@@ -76,8 +76,8 @@ def _state(
     return name, held, moves
 
 
-def _built(name: Scalar, tools: tuple[Scalar, ...], moves: dict[str, Scalar]) -> StateTools:
-    return StateTools(
+def _built(name: Scalar, tools: tuple[Scalar, ...], moves: dict[str, Scalar]) -> WorkflowState:
+    return WorkflowState(
         name.text,
         frozenset(word.text for word in tools),
         tuple((tool, target.text) for tool, target in moves.items()),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from actors.definition import Skill
+    from actors.states import StateChart
     from actors.tools import Tool
     from orchestrator.workflows.draft import AgentDraft
     from orchestrator.workflows.fault import FaultLog
@@ -21,15 +22,19 @@ __all__ = ["check_definitions", "definitions"]
 
 
 def definitions(
-    specs: Iterable[AgentSpec], pool: Mapping[str, Tool], skills: Mapping[str, Skill] | None = None
+    specs: Iterable[AgentSpec],
+    pool: Mapping[str, Tool],
+    skills: Mapping[str, Skill] | None = None,
+    states: StateChart | None = None,
 ) -> dict[str, AgentDefinition]:
-    """Return each agent's definition by name.
+    """Return each agent's definition by name; one that has every tool of *states* works by them.
 
     :raises KeyError: an agent names a tool or a skill that is not there.
     :raises DefinitionError: an agent is not possible in its role.
     """
     by_name = {spec.name: spec for spec in specs}
     built: dict[str, AgentDefinition] = {}
+    staged = frozenset(name for state in (states.states if states else ()) for name in state.tools)
 
     def build(spec: AgentSpec) -> AgentDefinition:
         known = built.get(spec.name)
@@ -42,7 +47,7 @@ def definitions(
                 role=spec.role,
                 instructions=spec.instructions,
                 skills=learned,
-                tools=ToolSet(direct=direct),
+                tools=ToolSet(direct=direct, states=states if staged <= set(spec.tools) else None),
                 children=children,
             )
         return known

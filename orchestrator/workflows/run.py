@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from actors.states import StateChart
     from actors.tools import Tool
     from orchestrator.journal.records import Entry
     from orchestrator.journal.state import SessionState
@@ -41,10 +42,15 @@ class WorkflowRun:
     """
 
     def __init__(
-        self, plan: Plan, pool: Mapping[str, Tool], config: RuntimeConfig, handle: SessionHandle | None = None
+        self,
+        plan: Plan,
+        pool: Mapping[str, Tool],
+        config: RuntimeConfig,
+        handle: SessionHandle | None = None,
+        states: StateChart | None = None,
     ) -> None:
         self._plan = plan
-        self._definitions = definitions(plan.agents, pool)
+        self._definitions = definitions(plan.agents, pool, states=states)
         self._own_store = isinstance(config.store, str)
         self._store = open_store(config.store) if isinstance(config.store, str) else config.store
         self._root = root_definition(plan)

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from actors import Access, Grants
+from actors.states import WorkflowState
 from actors.tools import Approval
 from orchestrator import Agent, Policy, Principal, RuntimeConfig, Turn
 from orchestrator.catalog.audit import audit
-from orchestrator.catalog.subject import Declared, NamedSet, Situation, StateTools, Subject
+from orchestrator.catalog.subject import Declared, NamedSet, Situation, Subject
 from orchestrator.facts import code_of
 from orchestrator.testing import FunctionModel
 from tests.catalog.catalogs import agent, caller, declared, subject, tool
@@ -128,7 +129,7 @@ def test_a_tool_runs_where_a_person_types_only_if_some_typed_caller_could_have_w
 
 def test_with_states_a_tool_is_offered_where_its_state_has_it_and_the_nearest_refusal_is_told() -> None:
     look, pay, never = declared("look"), declared("pay", authorities=("a.b",)), declared("never")
-    states = (StateTools("one", ("look",), (("look", "two"),)), StateTools("two", ("look", "pay")))
+    states = (WorkflowState("one", ("look",), (("look", "two"),)), WorkflowState("two", ("look", "pay")))
     found = audit(subject(look, pay, never, states=states))
     cells = {cell.tool: (cell.permitted, cell.code, cell.states) for cell in found.columns[0].cells}
     assert cells == {

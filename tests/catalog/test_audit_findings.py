@@ -11,11 +11,12 @@ from actors import Access, AgentDefinition, Role, Skill
 from actors.definition import MCPSource, ToolSet
 from actors.intrinsics import ALL
 from actors.ports import OfferedTool
+from actors.states import WorkflowState
 from orchestrator import Policy
 from orchestrator.catalog.audit import audit
 from orchestrator.catalog.budget import DEFAULT_BUDGET_BYTES, encoded, estimated_tokens, measured
 from orchestrator.catalog.declarations import contradiction, tells_when_not
-from orchestrator.catalog.subject import Annotations, NamedSet, StateTools
+from orchestrator.catalog.subject import Annotations, NamedSet
 from tests.catalog.catalogs import agent, caller, declared, subject, tool
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def test_names_in_policies_states_and_selections_that_lead_nowhere_are_found_and
     None
 ):
     look = declared("look")
-    states = (StateTools("one", ("look", "lok"), (("look", "tow"), ("look", "one"))),)
+    states = (WorkflowState("one", ("look", "lok"), (("look", "tow"), ("look", "one"))),)
     callers = (caller(agent(look.tool), policy=Policy.deny("look", "loook", "ask_person")),)
     what = subject(look, callers=callers, states=states, selections=(NamedSet("best", ("look", "luck")),))
     messages = [finding.message for finding in found(what, "unresolved_name")]

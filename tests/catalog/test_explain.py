@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from actors import Access
+from actors.states import WorkflowState
 from actors.tools import Approval
 from orchestrator import Policy
 from orchestrator.catalog.explain import explain, explanation_json, explanation_text
-from orchestrator.catalog.subject import StateTools
 from orchestrator.catalog.viewpoint import Viewpoint
 from orchestrator.facts import Attempt, code_of
 from orchestrator.policy import decide
 from tests.catalog.catalogs import agent, caller, tool
 
 PUT = tool("put", authorities=("a.b",), needs=("z",), access=Access.WRITE, approval=Approval.EACH_CALL)
-ONE = StateTools("one", ("look",))
+ONE = WorkflowState("one", ("look",))
 VIEWS = {
     "authority_missing": Viewpoint(caller(agent(PUT))),
     "context_missing": Viewpoint(caller(agent(PUT), "a.b")),

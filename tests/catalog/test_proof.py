@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors import Access
+from actors.states import WorkflowState
 from actors.tools import Approval
 from orchestrator.catalog.audit import audit
 from orchestrator.catalog.proof import UnreadableTests, refusal_codes, texts_of_tests
-from orchestrator.catalog.subject import StateTools
 from orchestrator.denials import CODES
 from tests.catalog.catalogs import declared, subject, tool
 
@@ -98,6 +98,6 @@ def test_the_codes_of_a_tool_are_those_of_the_gates_that_its_declaration_asks(mo
 
 
 def test_a_state_makes_even_a_reading_tool_refusable() -> None:
-    states = (StateTools("one", ("look",)),)
+    states = (WorkflowState("one", ("look",)),)
     found = audit(subject(declared("look"), states=states), tests=())
     assert [finding.tool for finding in found.findings] == ["look"]

@@ -8,13 +8,14 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
+from actors.states import WorkflowState
 from actors.tools import Approval
 from orchestrator.catalog.audit import Audit, audit
 from orchestrator.catalog.letters import BY_GATE, signs_in
 from orchestrator.catalog.report_html import report_html
 from orchestrator.catalog.report_json import report_json
 from orchestrator.catalog.report_text import report_text
-from orchestrator.catalog.subject import NamedSet, Situation, StateTools, Subject
+from orchestrator.catalog.subject import NamedSet, Situation, Subject
 from orchestrator.denials import CODES
 from orchestrator.policy import OFFERED
 from tests.catalog.catalogs import agent, caller, declared
@@ -84,7 +85,7 @@ def test_the_json_totals_count_what_the_cells_say() -> None:
 
 
 def test_states_are_told_beside_the_matrix() -> None:
-    told = msgspec.json.decode(report_json(small(states=(StateTools("one", ("look", "put")),))))
+    told = msgspec.json.decode(report_json(small(states=(WorkflowState("one", ("look", "put")),))))
     assert told["totals"]["actors"]["chat"]["states"] == {"one": ["look"]}
     assert told["actors"]["chat"]["send"]["code"] == "stale_state"
 

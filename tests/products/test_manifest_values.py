@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from actors import Access, Grants, Tool, ToolFault
+from actors.states import WorkflowState
 from actors.tools import Approval
-from orchestrator.catalog.subject import Annotations, NamedSet, Situation, StateTools
+from orchestrator.catalog.subject import Annotations, NamedSet, Situation
 from orchestrator.products.manifest import Manifest, parse_manifest
 
 TEXT = """\
@@ -98,8 +99,8 @@ def test_agents_are_definitions_with_their_children(shop: Manifest) -> None:
 
 def test_the_first_state_is_where_a_workflow_begins(shop: Manifest) -> None:
     assert shop.states == (
-        StateTools("open", ("look", "push"), (("push", "shut"),)),
-        StateTools("shut", ("look",)),
+        WorkflowState("open", ("look", "push"), (("push", "shut"),)),
+        WorkflowState("shut", ("look",)),
     )
 
 

@@ -81,7 +81,7 @@ class Step:
 
     def withheld(self) -> Operation | None:
         """The model hears of a refusal all the same: a call of nothing is left of most refused calls."""
-        return Call(self.actor, "nothing", "{}")
+        return Call(self.actor, "nothing", '{"n":%d}')
 
 
 def idle(society: Society) -> list[Actor]:

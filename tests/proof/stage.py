@@ -16,7 +16,7 @@ from actors import Access, AgentDefinition, Role, Tool, ToolSet
 from actors.grants import Budget, Grants
 from actors.messages import CallFinished, Limits, ModelReply, ReplyStop, StopReason, ToolCall, TurnOrigin
 from actors.schema import canonical
-from actors.states import State, StateChart
+from actors.states import StateChart, WorkflowState
 from orchestrator.agent import Agent
 from orchestrator.approver import Answer, Approver, Verdict
 from orchestrator.errors import LoanRefused
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Puppets", "Stage"]
 
 KEY = "the key of the one who answers"
-CHART = StateChart(State(name, tools, moves.items()) for name, (tools, moves) in STATES.items())
+CHART = StateChart(WorkflowState(name, tools, moves.items()) for name, (tools, moves) in STATES.items())
 UNLIMITED = Limits(steps=None, calls=None, seconds=None, repeats=1_000_000)
 
 

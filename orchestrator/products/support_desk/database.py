@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["Desk", "NotBooked"]
 

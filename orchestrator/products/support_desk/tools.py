@@ -1,4 +1,4 @@
-"""The desk's tools. What they may do is declared in product.yaml; who calls is told by the context, never by arguments."""
+"""The desk's tools. What they may do is declared in product.yaml; who calls is told by the context."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ async def open_refund(context: ToolContext, invoice: str) -> str:
 
 
 async def preview_refund(context: ToolContext, account: str, invoice: str, amount: Amount) -> dict[str, Any]:
-    """Tell what a refund would do. It refunds nothing. Not a way to refund: that is execute_refund, after the review."""
+    """Tell what a refund would do. It refunds nothing. Not a way to refund: see execute_refund, after the review."""
     found = await read_invoice(context, invoice)
     possible = found["account"] == account and 0 < _cents(amount) <= _cents(found["left"])
     return {"possible": possible, "account": account, "invoice": invoice, "amount": amount, "left": found["left"]}
 
 
 async def confirm_review(context: ToolContext, invoice: str) -> str:
-    """Confirm that the refund of an invoice was reviewed. It refunds nothing. Not before a preview said it is possible."""
+    """Confirm that a refund was reviewed. It refunds nothing. Not before a preview said it is possible."""
     await read_invoice(context, invoice)
     return f"The review of invoice {invoice} is confirmed."
 
