@@ -39,8 +39,8 @@ class TerminalAsker:
 def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> Approver | None:
     """Return who answers for a run whose tools may need a person: the terminal, or whoever has the key, later.
 
-    The key of a run that parks is told once and kept nowhere. A resumed run always parks: the key that counts is the one
-    its session was started with.
+    The key of a run that parks is told once and kept nowhere. A resumed run always parks: the key that counts is
+    the one its session was started with.
     """
     if all(tool.approval is Approval.NEVER for tool in tools):
         return None

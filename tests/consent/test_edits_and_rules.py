@@ -10,13 +10,14 @@ import pytest
 from actors import Access
 from actors.grants import Grants
 from actors.messages import Outcome
+from orchestrator import Turn
 from orchestrator.errors import AnswerRefused
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, RuleMade
 from orchestrator.journal.memory import MemoryStore
 from orchestrator.journal.records import CallIntended
 from orchestrator.models.function import call
 from orchestrator.runtime import OWNER, Principal
-from tests.consent.office import answered, approve, codes, office, paying
+from tests.consent.office import answered, approve, codes, office, paying, reject
 from tests.core.stage import Ledger, calls, raw
 from tests.supervision.scene import agent, plays
 
@@ -205,8 +206,6 @@ async def test_a_rule_opens_no_other_gate() -> None:
     boss = agent("boss", paying(ledger), ledger.tool("look"))
     model = plays(boss=[A10, "x", A10, "y"])
     async with asyncio.timeout(5), office(boss, model) as it:
-        from orchestrator import Turn
-
         await it.session.run("go")
         await it.session.send(approve("a0001", always=("to", "amount")))
         await it.quiet()
@@ -217,8 +216,6 @@ async def test_a_rule_opens_no_other_gate() -> None:
 
 
 async def test_a_rejection_makes_no_rule() -> None:
-    from tests.consent.office import reject
-
     ledger = Ledger()
     boss = agent("boss", paying(ledger))
     async with asyncio.timeout(5), office(boss, plays(boss=[A10, A10, "x"])) as it:
