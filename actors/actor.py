@@ -73,7 +73,7 @@ class Actor:
         instructions: str,
         model: Model,
         owner: Owner,
-        spawn: Callable[[Actor, Coroutine[Any, Any, None]], asyncio.Task[None]],
+        spawn: Callable[[Actor, Callable[[], Coroutine[Any, Any, None]]], asyncio.Task[None]],
         mailbox: Mailbox,
     ) -> None:
         self.path = path
@@ -115,7 +115,7 @@ class Actor:
         """Start the activation task unless it runs."""
         if self._task is None:
             self._started = False
-            self._task = self._spawn(self, self._activate())
+            self._task = self._spawn(self, self._activate)
 
     def stop(self, fact: TurnStopped) -> bool:
         """Stop the turn that *fact* names, now or, if it only waits, when it is opened. Never waits.

@@ -17,6 +17,9 @@ __all__ = ["StateChart", "WorkflowState"]
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
+    if isinstance(names, str):
+        msg = f"expected a collection of tool names, got the string {names!r}; write ({names!r},)"
+        raise TypeError(msg)
     return frozenset(names)
 
 
@@ -62,8 +65,13 @@ class StateChart:
         for state in self.states:
             if not state.name.strip() or state.name != state.name.strip():
                 yield f"state name {state.name!r} is blank or has blanks around it"
+            if "#" in state.name:
+                yield f"state name {state.name!r} holds a '#', which separates a state from its revision"
             for tool in sorted(state.tools - known):
                 yield f"state {state.name!r} names the tool {tool!r}, which the definition does not have"
+            moved = [tool for tool, _ in state.moves]
+            for tool in sorted({tool for tool in moved if moved.count(tool) > 1}):
+                yield f"state {state.name!r} is moved twice by {tool!r}"
             for tool, target in state.moves:
                 if tool not in state.tools:
                     yield f"state {state.name!r} is moved by {tool!r}, which is none of its tools"

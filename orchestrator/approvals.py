@@ -74,6 +74,7 @@ class Approvals:
         self._registry = registry
         self._host = host
         self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._lapses: dict[str, int] = {}
 
     @property
     def possible(self) -> bool:
@@ -86,11 +87,11 @@ class Approvals:
         approval = self._ask(capability, call, known, arguments)
         await self._journal.sync()
         name = approval.asked.approval
-        left = max(0.0, (approval.asked.expires_ms - self._clock.wall_ms()) / 1000)
-        deadline = self._deadlines.add(left, lambda: self._lapse(approval))
         if approval.answered is not None:
-            self._deadlines.remove(deadline)
             return True
+        if name not in self._lapses:
+            left = max(0.0, (approval.asked.expires_ms - self._clock.wall_ms()) / 1000)
+            self._lapses[name] = self._deadlines.add(left, lambda: self._lapse(approval))
         if self._approver.asker is None:
             return False
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
@@ -103,7 +104,7 @@ class Approvals:
         finally:
             asking.cancel()
             asking.add_done_callback(_unheard)
-            self._deadlines.remove(deadline)
+            self._deadlines.remove(self._lapses.pop(name, 0))
             self._waiting.pop(name, None)
         return True
 
@@ -172,16 +173,6 @@ class Approvals:
             if approval.answered is None and not self._consents.over(approval) and not self._consents.expired(approval)
         )
 
-    def told(self, path: str, turn: str) -> bool:
-        """Tell whether an answer for a call of *turn* has come that the call has not heard of yet."""
-        return any(
-            approval.path == path
-            and approval.asked.turn == turn
-            and not approval.used
-            and (approval.answered is not None or self._consents.expired(approval))
-            for approval in self._journal.state.approvals.values()
-        )
-
     def answer(self, answer: Answer) -> None:
         """Take a person's answer. Raises `AnswerRefused`, recording nothing."""
         approval = self._journal.state.approvals.get(answer.approval)
@@ -210,6 +201,7 @@ class Approvals:
 
     def _told(self, approval: ApprovalState) -> None:
         """Let the call that waits go on, in place or by opening its parked turn again."""
+        self._deadlines.remove(self._lapses.pop(approval.asked.approval, 0))
         waiting = self._waiting.get(approval.asked.approval)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)

@@ -128,7 +128,9 @@ class Bridge:
             assert asked.arguments is not None
             if not await self._approvals.obtain(capability, call.id, asked.known, asked.arguments):
                 return None
-            asked = replace(self._decode(capability, call), standing=asked.standing)
+            asked = self._decode(capability, call)
+            if self._principal.access is not None:
+                asked = replace(asked, standing=await self._gathering.standing(capability, call.name))
             facts = self._gathering.facts(asked)
             verdict = decide(Attempt(call.name), facts)
         if isinstance(verdict, Denial) and verdict.code == "unresolved_effect":
@@ -143,12 +145,13 @@ class Bridge:
         capability.member.account.spend(NO_USAGE, calls=1)
         ran = await self._runner.run(capability, call, known.tool, arguments, self._context(capability, call, facts))
         if ran is None:
+            capability.member.account.spend(NO_USAGE, calls=-1)
             return None
         result = ran.result
         if asked.edited:
             text = f"Run with the arguments as a person edited them: {asked.edited}\n{result.text}"
             result = ToolResult(call.id, call.name, text, result.outcome)
-        self._move(capability, result)
+        self._move(capability, result, facts)
         return self._finish(capability, result, ran.discharged)
 
     def _decode(self, capability: Capability, call: ToolCall) -> Asked:
@@ -217,12 +220,15 @@ class Bridge:
             self._record,
         )
 
-    def _move(self, capability: Capability, result: ToolResult) -> None:
-        """Move the workflow, where the success of this tool does."""
+    def _move(self, capability: Capability, result: ToolResult, facts: Facts) -> None:
+        """Move the workflow, where the success of this tool does, from the state in which it was permitted."""
         chart = capability.member.resolved.definition.tools.states
         if chart is None or result.outcome is not Outcome.OK:
             return
-        state = chart.get(self._journal.state.workflow or chart.initial)
+        name = self._journal.state.workflow or chart.initial
+        if facts.state is None or facts.state.now != f"{name}#{self._journal.state.moves}":
+            return
+        state = chart.get(name)
         target = dict(state.moves).get(result.name) if state is not None else None
         if target is not None:
             self._journal.append(capability.member.path, StateMoved(target, result.name))

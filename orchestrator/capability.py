@@ -42,7 +42,8 @@ class Capability:
     """The right of *member* to call in *turn*, under *policy* and *narrowing*, until it is revoked.
 
     ``stopping`` is set before the turn's task is cancelled; ``running`` holds the task of each call in flight,
-    ``made_in`` the workflow state in which the model was last asked, ``intent`` the turn's input.
+    ``made_in`` the workflow state in which the model was last asked, ``intent`` the turn's input,
+    ``woken`` that what a call waits for has come, so that a turn which parks is to be opened again at once.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Capability:
         "running",
         "stopping",
         "turn",
+        "woken",
     )
 
     def __init__(
@@ -73,6 +75,7 @@ class Capability:
         self.made_in = ""
         self.intent = ""
         self.stopping = False
+        self.woken = False
         self.running: dict[str, asyncio.Task[object]] = {}
         self.offered: tuple[tuple[object, ...], Offer] | None = None
 

@@ -111,7 +111,7 @@ class Children:
             self._outcomes.claimed.discard(turn)
             child = supervisor.members.get(path)
             if stop and capability.stopping and child is not None:
-                self._stop_soon(child)
+                supervisor.stops.soon(child)
             elif not supervisor.closing:
                 self._outcomes.idle(capability.member)
             raise
@@ -120,16 +120,6 @@ class Children:
         if owed is None or owed.discharged:
             return Delivered(f"The result of {path.rpartition('/')[2]} was delivered before.", failed=True)
         return Delivered(owed.text, (turn,), failed=owed.status is not ChildStatus.COMPLETED)
-
-    def _stop_soon(self, child: Member) -> None:
-        """Mark and cancel *child* and all below it now; they end by themselves."""
-        reason = "the turn that waited for it was stopped"
-        members = child.subtree()
-        for member in members:
-            member.explicit_stop = member.explicit_stop or reason
-        for member in reversed(members):
-            for accepted in tuple(self._supervisor.journal.state.actors[member.path].waiting):
-                self._supervisor.stops.turn(member, accepted.turn, StopReason.CANCELLED, reason)
 
     async def list_children(self, capability: Capability, _: ToolCall, __: Mapping[str, Any]) -> Any:
         """Return every child that the actor started, with its state."""

@@ -33,28 +33,27 @@ class Consents:
         self._clock = clock
 
     def consent(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> Consent:
-        """Return what is known of a yes to this call with these arguments, now."""
-        if self._ruled(capability, known, arguments):
-            return Consent.GIVEN
+        """Return what is known of a yes to this call with these arguments, now. A no to it outweighs any rule."""
         state = self._journal.state
         approval = state.approvals.get(state.asked_for.get((capability.member.path, call), ""))
-        if approval is None:
-            return Consent.NONE
-        answered = approval.answered
-        if answered is None:
-            return Consent.EXPIRED if self.expired(approval) else Consent.NONE
-        if approval.used or not answered.approved:
-            return Consent.USED if answered.approved else Consent.REJECTED
-        if self.expired(approval):
-            return Consent.EXPIRED
-        asked = approval.asked
-        given = (answered.digest, asked.tool, asked.version, asked.revision)
-        wanted = (
-            digest(canonical_arguments(arguments)),
-            known.tool.name,
-            known.tool.version,
-            self.revision(capability),
-        )
+        answered = None if approval is None else approval.answered
+        if answered is not None and not answered.approved:
+            return Consent.REJECTED
+        if self._ruled(capability, known, arguments):
+            return Consent.GIVEN
+        if approval is None or answered is None:
+            return Consent.EXPIRED if approval is not None and self.expired(approval) else Consent.NONE
+        if approval.used:
+            return Consent.USED
+        return Consent.EXPIRED if self.expired(approval) else self._receipt(capability, approval, known, arguments)
+
+    def _receipt(
+        self, capability: Capability, approval: ApprovalState, known: Registered, arguments: dict[str, Any]
+    ) -> Consent:
+        """Hold the yes that was given against what would run."""
+        asked, answered, tool = approval.asked, approval.answered, known.tool
+        given = ("" if answered is None else answered.digest, asked.tool, asked.version, asked.revision)
+        wanted = (digest(canonical_arguments(arguments)), tool.name, tool.version, self.revision(capability))
         return Consent.GIVEN if given == wanted else Consent.MISMATCH
 
     def approved_arguments(self, path: str, call: str) -> str:

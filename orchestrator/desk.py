@@ -47,6 +47,7 @@ class Desk:
             "search_output": self.search_output,
             "record_finding": self.record_finding,
             "record_fix": self.record_fix,
+            "ask_person": self.ask_person,
         }
 
     async def read_skill(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
@@ -96,6 +97,13 @@ class Desk:
         found = [(n, line[:500]) for n, line in enumerate(text.splitlines(), 1) if arguments["text"] in line]
         shown = "\n".join(f"{number}: {line}" for number, line in found[:MAX_LINES])
         return f"{len(found)} lines contain it.\n{shown}"
+
+    async def ask_person(self, capability: Capability, call: ToolCall, _: Mapping[str, Any]) -> Any:
+        """Return what the person said; the call has waited for it as for any other approval."""
+        state = self._journal.state
+        approval = state.approvals.get(state.asked_for.get((capability.member.path, call.id), ""))
+        answered = None if approval is None else approval.answered
+        return (answered.reason if answered is not None else "") or "The person said yes, and nothing else."
 
     def _output(self, capability: Capability, handle: str) -> str | None:
         owner, text = self._journal.state.outputs.get(handle, ("", ""))

@@ -14,12 +14,13 @@ from orchestrator.capability import Capability
 from orchestrator.facts import ArgumentFault, Consent, Facts, Spent, State, Target
 from orchestrator.facts import Capability as Right
 from orchestrator.registry import Registered
-from orchestrator.standing import AccessCheck, Standing, identity_of
+from orchestrator.standing import AccessCheck, Standing, identity_of, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from actors.tools import Tool
+    from orchestrator.clock import Deadlines
     from orchestrator.consents import Consents
     from orchestrator.journal.journal import Journal
     from orchestrator.member import Member
@@ -57,6 +58,7 @@ class Gathering:
         limits: SessionLimits,
         principal: Principal,
         consents: Consents,
+        deadlines: Deadlines,
         *,
         possible: bool,
     ) -> None:
@@ -65,7 +67,9 @@ class Gathering:
         self._limits = limits
         self._principal = principal
         self._consents = consents
-        self._possible = possible
+        self._deadlines = deadlines
+        opened = journal.state.opened
+        self._possible = possible and opened is not None and bool(opened.approver)
         provided = {"principal"} | ({"workspace"} if workspace is not None else set())
         self.present = frozenset(provided | principal.context)
 
@@ -113,7 +117,7 @@ class Gathering:
         session = "" if opened is None else opened.session
         owner = principal.owner or principal.name
         check = AccessCheck(session, principal.name, principal.tenant, owner, capability.member.path, tool)
-        return await principal.access(check)
+        return await look_up(principal.access, check, self._deadlines)
 
     def place(self) -> str:
         """Return the workflow's state and revision as one text."""

@@ -33,13 +33,25 @@ class TurnLimits:
         self._clock = clock
         self._deadlines = deadlines
         self._limits: dict[str, Limit] = {}
+        self._left: dict[str, float] = {}
 
     def arm(self, turn: str, seconds: float, call: Callable[[], None]) -> None:
         """Make *call* when *turn* has been open for *seconds*, waits for people not counted."""
+        if self._left:
+            seconds = self._left.pop(turn, seconds)
         self._limits[turn] = Limit(self._clock.now() + seconds, self._deadlines.add(seconds, call), call)
+
+    def rest(self, turn: str) -> None:
+        """Disarm the limit of a *turn* that is parked; armed again, it goes on with the seconds it has left."""
+        limit = self._limits.get(turn)
+        self.drop(turn)
+        if limit is not None:
+            self._left[turn] = limit.left if limit.holds else max(0.0, limit.at - self._clock.now())
 
     def drop(self, turn: str) -> None:
         """Forget the limit of *turn*."""
+        if self._left:
+            self._left.pop(turn, None)
         limit = self._limits.pop(turn, None)
         if limit is not None and not limit.holds:
             self._deadlines.remove(limit.key)

@@ -31,7 +31,7 @@ class Results:
         if self._supervisor.fault is not None:
             future.set_exception(self._supervisor.fault)
             return future
-        if member.actor.parked and member.actor.state.turn == turn:
+        if member.actor.state.turn == turn and self._rests(member):
             future.set_result(self.suspended(member))
             return future
         if member.waiters is None:
@@ -49,6 +49,18 @@ class Results:
         for future in (member.waiters or {}).pop(turn, ()):
             if not future.done():
                 future.set_result(result)
+
+    def at_rest(self, member: Member) -> None:
+        """Tell whoever waits for the parked turn of *member*, or of those above it, that it waits for a person."""
+        each: Member | None = member
+        while each is not None and self._rests(each):
+            self.give(each, each.actor.state.turn, self.suspended(each))
+            each = None if each.background else each.parent
+
+    def _rests(self, member: Member) -> bool:
+        """Whether nothing of the turn in flight moves: it is parked, and so is each child that it waits for."""
+        children = (child for child in (member.children or {}).values() if not child.background)
+        return member.actor.parked and all(self._rests(child) or not child.actor.busy for child in children)
 
     def suspended(self, member: Member) -> Result:
         """Return the result of a turn that waits for a person."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Stopping"]
 
+UNWANTED = "the turn that waited for it was stopped"
+
 
 class Stopping:
     """The stops of one session."""
@@ -31,7 +33,11 @@ class Stopping:
         self._supervisor = supervisor
 
     def turn(self, member: Member, turn: str, reason: StopReason, detail: str = "") -> None:
-        """Stop a turn, in flight or waiting. Never waits."""
+        """Stop a turn, in flight or waiting; of a parked one also the children that it waits for. Never waits."""
+        if member.actor.parked and member.actor.state.turn == turn:
+            for child in tuple((member.children or {}).values()):
+                if not child.background and self._supervisor.journal.state.actors[child.path].spawned.cause == turn:
+                    self.soon(child)
         capability = member.capability
         if capability is not None and capability.turn == turn:
             capability.stopping = True
@@ -58,6 +64,15 @@ class Stopping:
                 f"abandoned: {member.path} in turn {capability.turn} did not yield to a stop ({names})"
             )
             member.actor.abandon()
+
+    def soon(self, member: Member) -> None:
+        """Mark and cancel *member* and all below it now; they end by themselves."""
+        members = member.subtree()
+        for each in members:
+            each.explicit_stop = each.explicit_stop or UNWANTED
+        for each in reversed(members):
+            for accepted in tuple(self._supervisor.journal.state.actors[each.path].waiting):
+                self.turn(each, accepted.turn, StopReason.CANCELLED, UNWANTED)
 
     async def tree(self, member: Member, reason: str, *, how: StopReason = StopReason.CANCELLED) -> None:
         """Stop *member* and all below it for good; return when each has ended. Stopping twice is fine."""

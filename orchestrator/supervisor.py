@@ -98,7 +98,7 @@ class Supervisor:
         consents, principal = Consents(journal, self.clock), config.principal
         self.approvals = Approvals(journal, config.approver, consents, self.clock, self.deadlines, registry, self)
         asks = bool(config.approver)
-        gathering = Gathering(journal, workspace, config.limits, principal, consents, possible=asks)
+        gathering = Gathering(journal, workspace, config.limits, principal, consents, self.deadlines, possible=asks)
         runner = Runner(journal, self.deadlines, self.intrinsics)
         self.bridge = Bridge(journal, principal, workspace, gathering, runner, self.approvals, consents)
 
@@ -158,15 +158,15 @@ class Supervisor:
         definition, mailbox = member.resolved.definition, Mailbox(member.path, self.limits.mailbox)
         return Actor(member.path, definition, member.resolved.instructions, self._model, self, self._start, mailbox)
 
-    def _start(self, actor: Actor, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, actor: Actor, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._guard(actor, work), name=actor.path)
         self.tasks.add(task)
         return task
 
-    async def _guard(self, actor: Actor, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, actor: Actor, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run one activation; whatever it raises becomes an exit of its actor."""
         try:
-            await work
+            await work()
         except asyncio.CancelledError:
             member = self.members.get(actor.path)
             if self.closing or member is None or member.actor is not actor or not actor.active():
@@ -237,28 +237,29 @@ class Supervisor:
     async def parked(self, actor: Actor) -> None:
         """A turn waits for a person: revoke its capability, say so, and let whoever waits for it go."""
         member, turn = self.members[actor.path], actor.state.turn
+        again = member.capability is not None and member.capability.woken
         self._revoke(member)
-        self.limited.drop(turn)
+        self.limited.rest(turn)
         self.journal.append(member.path, TurnParked(turn))
         await self.journal.sync()
-        self.results.give(member, turn, self.results.suspended(member))
-        if self.approvals.told(member.path, turn):
+        if again and actor.parked:
             actor.wake()
+        self.results.at_rest(member)
 
     def woken(self, path: str) -> None:
-        """An answer has come: open the parked turn of the actor *path* again."""
-        member = self.members.get(path)
-        if member is not None and member.actor.parked and not self.closing:
+        """An answer, or a child's end, has come: open the parked turn of *path* again, now or once it parks."""
+        member = None if self.closing else self.members.get(path)
+        if member is not None and member.actor.parked:
             member.actor.wake()
+        elif member is not None and member.capability is not None:
+            member.capability.woken = True
 
     @contextmanager
     def paused(self, path: str) -> Iterator[None]:
         """Hold the time limits of the actor's turn, and of those that wait for it, still."""
-        member, turns = self.members.get(path), []
-        while member is not None and member.capability is not None:
-            turns.append(member.capability.turn)
-            member = None if member.background else member.parent
-        with self.limited.held(tuple(turns)):
+        members = (self.members.get(each) for each in (path, *self.waits.upon(path)))
+        rights = (member.capability for member in members if member is not None)
+        with self.limited.held(tuple(right.turn for right in rights if right is not None)):
             yield
 
     def _revoke(self, member: Member) -> None:

@@ -40,6 +40,13 @@ class Waits:
             if not targets:
                 self._waits.pop(waiter, None)
 
+    def upon(self, target: str) -> tuple[str, ...]:
+        """Return everyone who waits for *target*, directly or through others."""
+        found = [target]
+        for each in found:
+            found.extend(who for who, targets in self._waits.items() if each in targets and who not in found)
+        return tuple(found[1:])
+
     def _way(self, start: str, goal: str) -> tuple[str, ...]:
         """Return the chain of waits from *start* to *goal*, both included; empty when there is none."""
         ways: list[tuple[str, ...]] = [(start,)]

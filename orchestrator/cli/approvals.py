@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import json as json_text
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -59,10 +60,12 @@ def _shown(session: str, state: SessionState) -> list[dict[str, Any]]:
         asked, answered = approval.asked, approval.answered
         if answered is not None:
             condition = "approved" if answered.approved else "rejected"
-        elif approval.lapsed or now >= asked.expires_ms:
+        elif approval.lapsed:
             condition = "expired"
+        elif approval.used or state.actors[approval.path].accepted(asked.turn) is None:
+            condition = "closed"
         else:
-            condition = "closed" if approval.used else "pending"
+            condition = "expired" if now >= asked.expires_ms else "pending"
         shown.append(
             {
                 "approval": name,
@@ -74,11 +77,17 @@ def _shown(session: str, state: SessionState) -> list[dict[str, Any]]:
                 "arguments": asked.arguments,
                 "target": asked.target,
                 "expires_ms": asked.expires_ms,
+                "edited": answered.arguments if answered is not None and answered.edited else "",
                 "by": "" if answered is None else answered.by,
                 "reason": "" if answered is None else answered.reason,
             }
         )
     return shown
+
+
+def exact(text: str) -> str:
+    """Return *text* with every character that does not print as its JSON escape, so that nothing hides in it."""
+    return "".join(piece if piece.isprintable() else json_text.dumps(piece)[1:-1] for piece in text)
 
 
 @app.command(name="list")
@@ -110,7 +119,7 @@ def list_approvals(*, store: str | None = None, every: bool = False, json: bool 
         return 0
     for item in found:
         place = f"{item['session']} {item['approval']}  {item['status']}"
-        print(f"{place}  {item['actor']}: {item['tool']}{item['arguments']}")
+        print(exact(f"{place}  {item['actor']}: {item['tool']} {item['arguments']}"))
     return 0
 
 
@@ -138,7 +147,8 @@ def show(session: str, approval: str, *, store: str | None = None) -> int:
 
     for item in asyncio.run(go()):
         if item["approval"] == approval:
-            sys.stdout.write(msgspec.json.format(msgspec.json.encode(item), indent=2).decode() + "\n")
+            lines = msgspec.json.format(msgspec.json.encode(item), indent=2).decode().split("\n")
+            print("\n".join(map(exact, lines)))
             return 0
     raise InputFault(
         approval, f"there is no such approval in session {session}", "see 'orchestrator approvals list --every'"

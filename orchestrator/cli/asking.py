@@ -2,55 +2,99 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+import termios
+from typing import TYPE_CHECKING, TextIO, cast
 
-from anyio import to_thread
+import anyio
 
 from actors.tools import Approval
 from orchestrator.approver import Answer, Approver, Question, Verdict, new_key
-from orchestrator.cli.line import one_line
+from orchestrator.cli.approvals import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.tools import Tool
 
-__all__ = ["TerminalAsker", "approver_for", "tell_waiting"]
+__all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting"]
+
+WORDS = {"y": Verdict.APPROVE, "yes": Verdict.APPROVE, "n": Verdict.REJECT, "no": Verdict.REJECT}
+CHOICE = "y yes, n no, n REASON no with a reason, empty line: no answer"
+MAX_TYPED_BYTES = 4096
 
 
 class TerminalAsker:
-    """Asks at the terminal; an empty line is no answer, and the agent is told that nobody answered."""
+    """Asks at the terminal, one question at a time; what was typed before a question is shown is no answer to it.
+
+    An empty line, or the end of the input, is no answer, and the agent is told that nobody answered. Words that are
+    neither yes nor no are asked about again.
+    """
 
     def __init__(self, key: str, stream: TextIO) -> None:
         self._key = key
         self._stream = stream
+        self._free = asyncio.Lock()
 
     async def ask(self, question: Question) -> Answer | None:
-        """Show exactly what would run and return what the person says. On cancel the prompt is left behind."""
-        print(f"\n{question.actor} asks to run {question.tool}: {one_line(question.arguments)}", file=self._stream)
-        print("y yes, n no, n REASON no with a reason, empty line: no answer", file=self._stream, flush=True)
-        line = (await to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)).strip()
-        word, _, reason = line.partition(" ")
-        verdict = {"y": Verdict.APPROVE, "yes": Verdict.APPROVE, "n": Verdict.REJECT, "no": Verdict.REJECT}.get(word)
-        return None if verdict is None else Answer(question.approval, verdict, self._key, "terminal", reason)
+        """Show exactly what would run and return what the person says. On cancel nothing that is typed is taken."""
+        async with self._free:
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            print(f"\n{question.actor} asks to run {question.tool}: {exact(question.arguments)}", file=self._stream)
+            while True:
+                print(CHOICE, file=self._stream, flush=True)
+                word, _, reason = (await _typed()).strip().partition(" ")
+                if not word:
+                    return None
+                verdict = WORDS.get(word.casefold())
+                if verdict is not None:
+                    return Answer(question.approval, verdict, self._key, "terminal", reason.strip())
+
+
+async def _typed() -> str:
+    """Return the next line that is typed, empty at the end of the input. On cancel no line is taken."""
+    await anyio.wait_readable(sys.stdin.fileno())
+    return os.read(sys.stdin.fileno(), MAX_TYPED_BYTES).decode(errors="replace")
+
+
+class PlainLines(io.TextIOBase):
+    """A terminal that nothing is drawn on twice, so that a question and what is typed below it stay where they are."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write *text* as it is."""
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Bring what was written to the terminal."""
+        self._stream.flush()
+
+
+def plain(stream: TextIO, approver: Approver | None) -> TextIO:
+    """Return where progress is told: lines without a live picture when the same terminal is asked."""
+    asked = approver is not None and approver.asker is not None
+    return cast("TextIO", PlainLines(stream)) if asked else stream
 
 
 def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> Approver | None:
     """Return who answers for a run whose tools may need a person: the terminal, or whoever has the key, later.
 
-    The key of a run that parks is told once and kept nowhere. A resumed run always parks: the key that counts is
-    the one its session was started with.
+    The key is told once and kept nowhere: what a run that stops has asked is answered with it. A resumed run always
+    parks: the key that counts is the one its session was started with.
     """
     if all(tool.approval is Approval.NEVER for tool in tools):
         return None
     key = new_key()
     if resumed:
         return Approver(key)
-    if sys.stdin.isatty():
-        return Approver(key, TerminalAsker(key, stream))
-    print(f"approver key {key} (needed to answer what agents ask; it is kept nowhere)", file=stream)
-    return Approver(key)
+    print(f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)", file=stream)
+    seen = sys.stdin.isatty() and stream.isatty()  # a question in a file would wait for ever
+    return Approver(key, TerminalAsker(key, stream) if seen else None)
 
 
 def tell_waiting(session: str, waiting: tuple[str, ...], store: str, stream: TextIO) -> None:

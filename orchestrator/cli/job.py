@@ -15,7 +15,7 @@ import attrs
 import msgspec
 
 from actors.tools import Tool
-from orchestrator.cli.asking import approver_for, tell_waiting
+from orchestrator.cli.asking import approver_for, plain, tell_waiting
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.line import one_line
 from orchestrator.cli.place import default_store, new_folder
@@ -172,7 +172,7 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
         states = None if job.product is None else job.product.states
         async with WorkflowRun(job.plan, job.pool, config, handle, states) as run:
             session[:] = [run.session.snapshot().session]
-            progress = Progress(job.plan, run.session, run.state, stream)
+            progress = Progress(job.plan, run.session, run.state, plain(stream, approver))
             async with progress:
                 result = await run.run()
             entries = await run.entries()
@@ -180,7 +180,7 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
         paths = _write(told, report)
     finally:
         await store.close()
-    _tell(told, session[0], workspace, paths, as_json=as_json, stream=stream)
+    _tell(told, session[0], workspace, paths, result.waiting, as_json=as_json, stream=stream)
     if result.waiting:
         tell_waiting(session[0], result.waiting, "" if job.store == default_store() else job.store, stream)
     return 0 if told.ok else 1
@@ -245,7 +245,16 @@ def _write(told: Report, folder: Path) -> dict[str, str]:
     return {name: str(folder / name) for name in texts}
 
 
-def _tell(told: Report, session: str, workspace: Path, paths: dict[str, str], *, as_json: bool, stream: TextIO) -> None:
+def _tell(
+    told: Report,
+    session: str,
+    workspace: Path,
+    paths: dict[str, str],
+    waiting: tuple[str, ...],
+    *,
+    as_json: bool,
+    stream: TextIO,
+) -> None:
     if as_json:
         outcome = {
             "ok": told.ok,
@@ -253,6 +262,7 @@ def _tell(told: Report, session: str, workspace: Path, paths: dict[str, str], *,
             "session": session,
             "workspace": str(workspace),
             "report": paths,
+            "waiting": waiting,
         }
         sys.stdout.write(msgspec.json.encode(outcome).decode() + "\n")
         return

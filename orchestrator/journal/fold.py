@@ -100,10 +100,10 @@ def _resumed(state: SessionState, _: str, __: SessionResumed) -> None:
     """Mark the place of each open turn; one that crashed twice at the same place is stuck."""
     for actor in state.actors.values():
         if actor.loop.phase is not Phase.IDLE and not actor.exited:
-            below = f"{actor.path}/"
-            mark = max(a.last_fact for a in state.actors.values() if a is actor or a.path.startswith(below))
-            actor.stuck = not state.parked and actor.crash_mark == mark
-            actor.crash_mark = 0 if state.parked else mark
+            mark = max(a.last_fact for a in state.actors.values() if a is actor or a.path.startswith(f"{actor.path}/"))
+            calm = state.parked or state.asks(actor.path)
+            actor.stuck = not calm and actor.crash_mark == mark
+            actor.crash_mark = 0 if calm else mark
     state.parked = False
 
 

@@ -145,6 +145,13 @@ class SessionState:
         if approval is not None:
             approval.used = True
 
+    def asks(self, path: str) -> bool:
+        """Tell whether the actor *path*, or one below it, waits for a person's answer."""
+        return any(
+            f"{approval.path}/".startswith(f"{path}/") and approval.answered is None and not approval.used
+            for approval in self.approvals.values()
+        )
+
     def owed(self, parent: str) -> tuple[OwedOutcome, ...]:
         """Return the outcomes owed to *parent*, in the order in which they came."""
         owing = self.owing.get(parent)

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from actors import Access
-from actors.messages import CallFinished
+from actors.messages import CallFinished, Results
 from actors.tools import Approval
 from orchestrator.agent import Agent
 from orchestrator.approver import Answer, Approver, Verdict
 from orchestrator.journal.memory import MemoryStore
-from orchestrator.runtime import Observability, Principal, RuntimeConfig, SessionLimits
-from tests.core.stage import Ledger
+from orchestrator.models.function import call
+from orchestrator.runtime import Observability, RuntimeConfig
 from tests.supervision.scene import Scene, agent, script
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from actors.ports import Model
     from orchestrator.approver import Asker, Question
     from orchestrator.clock import Clock
-    from orchestrator.journal.store import Store
     from orchestrator.session import SessionHandle
+    from tests.core.stage import Ledger
 
 KEY = "key-of-the-approver-77c1"
 PAY = (
@@ -46,19 +46,18 @@ async def office(
     definition: AgentDefinition,
     model: Model,
     *,
-    store: Store | None = None,
     handle: SessionHandle | None = None,
     clock: Clock | None = None,
-    approver: Approver | None = Approver(KEY),  # noqa: B008  # a frozen value
-    principal: Principal = Principal(),  # noqa: B008  # likewise
-    limits: SessionLimits = SessionLimits(),  # noqa: B008  # likewise
-    workspace: Any = None,
+    **config: Any,
 ) -> AsyncIterator[Scene]:
-    """Open a session with an approver; leaving the block closes it. The store stays open."""
-    store = store or MemoryStore()
+    """Open a session with an approver whose key is `KEY`; leaving the block closes it. The store stays open.
+
+    ``config`` are further fields of `RuntimeConfig`.
+    """
+    store = config.setdefault("store", MemoryStore())
+    config.setdefault("approver", Approver(KEY))
     about = Observability() if clock is None else Observability(clock=clock)
-    config = RuntimeConfig(model, principal, limits, workspace, store, approver, about)
-    owner = Agent(definition, config)
+    owner = Agent(definition, RuntimeConfig(model, observability=about, **config))
     start = owner.start(handle)
     async with start as session:
         assert start.supervisor is not None
@@ -138,14 +137,14 @@ def tree(*tools: Tool) -> AgentDefinition:
 
 def handed_down(*of_g: Any) -> dict[str, Callable[[Any], Any]]:
     """The scripts of a tree in which boss and c hand the task down, and g says *of_g*."""
-    from orchestrator.models.function import call
 
     def down(child: str) -> Callable[[Any], Any]:
-        return script(call("delegate", child=child, task="go"), lambda request: last(request))
+        return script(call("delegate", child=child, task="go"), last)
 
     return {"boss": down("c"), "c": down("g"), "g": script(*of_g, last)}
 
 
 def last(request: Any) -> str:
     """The last result that a model was told."""
-    return str(request.history[-1].results[-1].text)
+    told = [item.results[-1].text for item in request.history if isinstance(item, Results)]
+    return told[-1] if told else "nothing"

@@ -1,8 +1,8 @@
-"""A process that asks a person and kills itself: ``python -m tests.consent.program STORE LEDGER HANDLE PLACE ANSWER``.
+"""A process that asks a person and kills itself: ``python -m tests.consent.program``.
 
-It begins a session, or resumes the one whose handle is in the file HANDLE; a child calls a tool that needs a yes. ANSWER
-``yes`` answers what is pending. At PLACE the process sends itself SIGKILL. The tool appends a line to LEDGER by itself
-(O_APPEND and fsync), which is what the tests count.
+Its arguments are STORE LEDGER HANDLE PLACE ANSWER. It begins a session, or resumes the one whose handle is in the file
+HANDLE; a child calls a tool that needs a yes. ANSWER ``yes`` answers what is pending. At PLACE the process sends itself
+SIGKILL. The tool appends a line to LEDGER by itself, which is what the tests count.
 """
 
 from __future__ import annotations

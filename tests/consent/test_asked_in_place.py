@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from actors.messages import Limits, StopReason
 from orchestrator import Turn
-from orchestrator.approver import Answer
-from orchestrator.errors import AnswerRefused
+from orchestrator.errors import AnswerRefused, TransitionRefused
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked
 from orchestrator.journal.records import ActorRestarted, TurnEnded
 from orchestrator.models.function import call
@@ -34,6 +33,9 @@ from tests.consent.office import (
 )
 from tests.core.stage import Gate, Ledger, made
 from tests.supervision.scene import agent, plays
+
+if TYPE_CHECKING:
+    from orchestrator.approver import Answer
 
 PAY = call("pay", to="A", amount=10)
 
@@ -248,14 +250,16 @@ async def test_the_time_after_the_answer_counts_again_where_it_stood() -> None:
 
 
 async def test_the_time_that_a_person_takes_does_not_count_for_whoever_collects_the_child() -> None:
-    ledger, clock, person = Ledger(), ManualClock(), Person(never)
-    boss = agent("boss", children=[agent("worker", paying(ledger))])
+    ledger, clock, person, gate = Ledger(), ManualClock(), Person(never), Gate()
+    boss = agent("boss", children=[agent("worker", paying(ledger), made("wait", gate.wait, timeout_s=None))])
     start = call("delegate", child="worker", task="pay", background=True)
-    model = plays(boss=[start, call("collect_child", child="worker-0002"), "collected"], worker=[PAY, "paid"])
+    collect = call("collect_child", child="worker-0002")
+    model = plays(boss=[start, collect, "collected"], worker=[call("wait"), PAY, "paid"])
     async with asyncio.timeout(5), office(boss, model, clock=clock, approver=at_the_desk(person)) as it:
         running = asyncio.ensure_future(it.session.run(Turn("go", limits=Limits(seconds=10))))
-        await person.came.wait()
         await it.until(lambda: bool(it.supervisor.waits._waits))
+        gate.leave.set()
+        await person.came.wait()
         clock.advance(4000)
         await it.session.send(approve("a0001"))
         assert (await running).output == "collected"
@@ -290,8 +294,6 @@ async def test_two_calls_of_one_batch_wait_side_by_side_each_for_its_own_answer(
 
 
 async def test_an_answer_is_no_transition_and_a_session_without_states_takes_none() -> None:
-    from orchestrator.errors import TransitionRefused
-
     boss = agent("boss")
     async with asyncio.timeout(5), office(boss, plays(boss=["ok"])) as it:
         with pytest.raises(TransitionRefused):

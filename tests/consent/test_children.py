@@ -13,7 +13,7 @@ from orchestrator import Policy, Turn
 from orchestrator.errors import AnswerRefused
 from orchestrator.journal.consent import ApprovalAsked
 from orchestrator.journal.memory import MemoryStore
-from orchestrator.journal.records import OutcomeRecorded, TurnEnded
+from orchestrator.journal.records import ActorRestarted, OutcomeRecorded, TurnEnded
 from orchestrator.models.function import call
 from orchestrator.runtime import OWNER, Principal
 from orchestrator.turn import Stop
@@ -25,6 +25,7 @@ from tests.consent.office import (
     codes,
     handed_down,
     last,
+    never,
     no,
     office,
     paying,
@@ -279,4 +280,34 @@ async def test_a_parents_policy_is_no_part_of_what_its_childs_yes_is_bound_to() 
         await it.session.run(Turn("go", policy=Policy.deny("ask_person")))
         await it.session.send(approve("a0001"))
         await settled(it)
+    assert ledger.lines == ["pay amount=10 to=A"]
+
+
+@pytest.mark.requirement("I14")
+@pytest.mark.parametrize("scope", ["turn", "tree"])
+async def test_a_stop_while_a_person_is_asked_about_a_grandchild_ends_all_three_turns(scope: str) -> None:
+    ledger, person = Ledger(), Person(never)
+    boss, model = tree(paying(ledger)), plays(**handed_down(PAY))
+    async with asyncio.timeout(5), office(boss, model, approver=at_the_desk(person)) as it:
+        await it.session.send("go")
+        await person.came.wait()
+        await it.session.send(Stop(scope=scope))
+        await settled(it)
+        assert [end.reason for end in await it.records(TurnEnded)] == [StopReason.CANCELLED] * 3
+        assert it.supervisor.approvals.pending() == ()
+        assert person.withdrawn == 1
+    assert ledger.lines == []
+
+
+async def test_a_child_that_crashed_while_it_asked_asks_the_same_question_under_its_new_incarnation() -> None:
+    ledger, person = Ledger(), Person(never, yes)
+    boss, model = tree(paying(ledger)), plays(**handed_down(PAY))
+    async with asyncio.timeout(5), office(boss, model, approver=at_the_desk(person)) as it:
+        await it.session.send("go")
+        await person.came.wait()
+        (task,) = [task for task in it.supervisor.tasks if task.get_name() == G]
+        task.cancel()
+        await settled(it)
+        assert [question.approval for question in person.asked] == ["a0001", "a0001"]
+        assert len(await it.records(ActorRestarted)) == 1
     assert ledger.lines == ["pay amount=10 to=A"]

@@ -17,7 +17,7 @@ from orchestrator.journal.memory import MemoryStore
 from orchestrator.journal.records import CallIntended
 from orchestrator.models.function import call
 from orchestrator.runtime import OWNER, Principal
-from tests.consent.office import answered, approve, codes, office, paying, reject
+from tests.consent.office import Person, answered, approve, at_the_desk, codes, never, office, paying, reject
 from tests.core.stage import Ledger, calls, raw
 from tests.supervision.scene import agent, plays
 
@@ -226,3 +226,36 @@ async def test_a_rejection_makes_no_rule() -> None:
         assert it.supervisor.approvals.pending() == ("a0002",)
         (result,) = await answered(it, "boss")
         assert result.outcome is Outcome.DENIED
+
+
+@pytest.mark.requirement("I8")
+async def test_a_rule_is_still_there_after_a_resume_and_still_of_the_same_scope() -> None:
+    ledger, store = Ledger(), MemoryStore()
+    boss = agent("boss", paying(ledger))
+    model = plays(boss=[A10, "x", call("pay", to="A", amount=11), call("pay", to="B", amount=11), "y"])
+    async with asyncio.timeout(5):
+        async with office(boss, model, store=store) as it:
+            await it.session.run("go")
+            await it.session.send(approve("a0001", always=("to",)))
+            await it.quiet()
+            handle = it.session.snapshot()
+        async with office(boss, model, store=store, handle=handle) as it:
+            result = await it.session.run("more")
+            assert it.supervisor.approvals.question(*result.pending).arguments == '{"amount":11,"to":"B"}'
+    assert ledger.lines == ["pay amount=10 to=A", "pay amount=11 to=A"]
+
+
+@pytest.mark.requirement("I8")
+async def test_a_no_to_the_very_call_outweighs_a_rule_that_was_made_meanwhile() -> None:
+    ledger, person = Ledger(), Person(never, never)
+    boss = agent("boss", paying(ledger, parallel_safe=True))
+    batch = [call("pay", to="A", amount=1), call("pay", to="A", amount=2)]
+    approver = at_the_desk(person)
+    async with asyncio.timeout(5), office(boss, plays(boss=[batch, "x"]), approver=approver) as it:
+        await it.session.send("go")
+        await it.until(lambda: it.supervisor.approvals.pending() == ("a0001", "a0002"))
+        await it.session.send(approve("a0002", always=("to",)))
+        await it.session.send(reject("a0001"))
+        await it.quiet()
+        assert sorted(codes(await answered(it, "boss"))) == ["approval_rejected", "ok"]
+    assert ledger.lines == ["pay amount=2 to=A"]

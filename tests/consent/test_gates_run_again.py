@@ -10,6 +10,7 @@ import pytest
 from actors import Access, AgentDefinition, Role, ToolSet
 from actors.grants import Grants
 from actors.states import StateChart, WorkflowState
+from actors.tools import Approval
 from orchestrator import Turn
 from orchestrator.errors import AnswerRefused
 from orchestrator.journal.memory import MemoryStore
@@ -20,7 +21,7 @@ from orchestrator.runtime import OWNER, Principal
 from orchestrator.standing import AccessCheck, Standing
 from orchestrator.turn import Transition
 from tests.consent.office import Person, answered, approve, at_the_desk, codes, never, office, paying
-from tests.core.stage import Ledger
+from tests.core.stage import Ledger, made
 from tests.supervision.scene import Scene, agent, plays
 
 A10 = call("pay", to="A", amount=10)
@@ -43,11 +44,6 @@ def staged(ledger: Ledger) -> AgentDefinition:
     """A boss whose paying belongs to one state."""
     chart = StateChart((WorkflowState("Review", ("pay",)), WorkflowState("Done", ())))
     return AgentDefinition("boss", Role.BUILDER, tools=ToolSet(direct=(paying(ledger),), states=chart))
-
-
-def in_place(person: Person) -> Any:
-    """How to ask: nobody at the desk, or somebody who thinks."""
-    return at_the_desk(person)
 
 
 async def asked(it: Scene, turn: Any = "go") -> None:
@@ -165,9 +161,6 @@ async def test_an_effect_in_doubt_is_in_doubt_for_an_approved_call_too() -> None
         ledger.lines.append(f"vanish {arguments['n']}")
         await asyncio.Event().wait()
         return "never"
-
-    from actors.tools import Approval
-    from tests.core.stage import made
 
     tool = made("vanish", vanish, Access.EXTERNAL, approval=Approval.EACH_CALL)
     boss = agent("boss", tool)

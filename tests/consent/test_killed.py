@@ -129,8 +129,7 @@ async def test_a_turn_that_waits_for_a_person_is_not_failed_by_any_number_of_kil
 
 
 @pytest.mark.requirement("I8")
-async def test_the_files_that_a_killed_process_leaves_do_not_hold_the_key(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    assert run.go("answered", "yes") == KILLED
+def test_the_files_that_a_killed_process_leaves_do_not_hold_the_key(tmp_path: Path) -> None:
+    assert Run(tmp_path).go("answered", "yes") == KILLED
     for path in tmp_path.rglob("*"):
         assert KEY.encode() not in path.read_bytes()

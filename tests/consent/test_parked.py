@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
+from typing import Any
 
 import pytest
 
 from actors import Access
-from actors.messages import Limits, StopReason, TurnOrigin
+from actors.messages import Limits, StopReason, ToolCall, TurnOrigin
 from actors.tools import Approval
 from orchestrator import Turn
 from orchestrator.approver import Approver
@@ -24,9 +27,9 @@ from tests.core.stage import Gate, Ledger, made
 from tests.supervision.scene import agent, faults, heard, plays
 
 
-def pay(amount: float = 10, to: str = "A", call_id: str = "") -> object:
+def pay(amount: float = 10, to: str = "A") -> ToolCall:
     """A call that needs a yes."""
-    return call("pay", call_id=call_id, to=to, amount=amount)
+    return call("pay", to=to, amount=amount)
 
 
 @pytest.mark.requirement("B65", "I7")
@@ -64,7 +67,7 @@ async def test_a_yes_opens_the_same_turn_again_and_the_call_runs_once_with_what_
 
 async def test_the_capability_is_dead_while_the_turn_is_parked() -> None:
     ledger, gate = Ledger(), Gate()
-    held = []
+    held: list[Any] = []
 
     async def keep(_: object, __: object) -> str:
         held.append(it.supervisor.members["boss"].capability)
@@ -119,8 +122,8 @@ async def test_a_steering_message_to_a_parked_turn_is_taken_up_after_the_answer(
     ledger = Ledger()
     seen: list[list[str]] = []
 
-    def last(request: object) -> str:
-        seen.append(heard(request))  # type: ignore[arg-type]  # what a playbook gets
+    def last(request: Any) -> str:
+        seen.append(heard(request))
         return "done"
 
     boss = agent("boss", paying(ledger))
@@ -215,41 +218,50 @@ async def test_a_parked_session_is_closed_and_resumed_and_the_answer_still_count
     assert [e.record.turn for e in entries if isinstance(e.record, TurnEnded)] == [parked.turn]
 
 
-async def test_an_answer_between_the_asking_and_the_parking_is_not_lost() -> None:
+async def test_an_answer_between_the_asking_and_the_parking_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger()
     boss = agent("boss", paying(ledger))
     async with asyncio.timeout(5), office(boss, plays(boss=[pay(), "paid"])) as it:
-        append = it.supervisor.journal.append
+        obtain = it.supervisor.approvals.obtain
 
-        def answer_at_once(actor: str, record: object) -> None:
-            append(actor, record)  # type: ignore[arg-type]  # a record
-            if isinstance(record, TurnParked):
-                it.supervisor.approvals.answer(approve("a0001"))
+        async def answered_at_once(*call: Any) -> bool:
+            in_place = await obtain(*call)
+            it.supervisor.approvals.answer(approve("a0001"))
+            return in_place
 
-        it.supervisor.parked = _parked_with(it, answer_at_once)  # type: ignore[method-assign]  # the barrier
+        monkeypatch.setattr(it.supervisor.approvals, "obtain", answered_at_once)
         await it.session.run("go")
         await it.quiet()
         assert ledger.lines == ["pay amount=10 to=A"]
         assert [end.output for end in await it.records(TurnEnded)] == ["paid"]
 
 
-def _parked_with(it: object, append: object) -> object:
-    """The supervisor's `parked`, with an ear at its appends."""
-    supervisor = it.supervisor  # type: ignore[attr-defined]  # a Scene
-    parked, journal = supervisor.parked, supervisor.journal
+async def test_an_answer_while_the_parking_is_being_written_opens_the_turn_again() -> None:
+    ledger = Ledger()
+    boss = agent("boss", paying(ledger))
+    async with asyncio.timeout(5), office(boss, plays(boss=[pay(), "paid"])) as it:
+        await it.session.send("go")
+        await it.until(lambda: it.supervisor.members["boss"].actor.parked)
+        it.supervisor.approvals.answer(approve("a0001"))
+        await it.quiet()
+        assert ledger.lines == ["pay amount=10 to=A"]
+        assert [end.output for end in await it.records(TurnEnded)] == ["paid"]
 
-    class Ear:
-        def __getattr__(self, name: str) -> object:
-            return append if name == "append" else getattr(journal, name)
 
-    async def parking(actor: object) -> None:
-        supervisor.journal = Ear()
-        try:
-            await parked(actor)
-        finally:
-            supervisor.journal = journal
-
-    return parking
+@pytest.mark.requirement("I11")
+async def test_a_turn_that_is_opened_again_in_the_moment_of_the_closing_leaves_nothing_behind() -> None:
+    ledger = Ledger()
+    boss = agent("boss", paying(ledger))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        async with asyncio.timeout(5), office(boss, plays(boss=[pay(), "paid"])) as it:
+            await it.session.run("go")
+            it.supervisor.woken("boss")
+            await it.supervisor.stops.all()
+        del it
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
+    assert ledger.lines == []
 
 
 @pytest.mark.requirement("I14")
@@ -378,3 +390,19 @@ async def test_every_turn_that_waited_is_on_record_as_accepted_once() -> None:
         await it.quiet()
         (accepted,) = await it.records(TurnAccepted)
         assert accepted.origin is TurnOrigin.RUN
+
+
+async def test_a_question_has_one_deadline_however_often_its_turn_is_opened_and_none_after_the_answer() -> None:
+    ledger = Ledger()
+    boss = agent("boss", paying(ledger))
+    async with asyncio.timeout(5), office(boss, plays(boss=[pay(), "paid"])) as it:
+        await it.session.run("go")
+        armed = len(it.supervisor.deadlines._due)
+        for _ in range(5):
+            it.supervisor.woken("boss")
+            await it.quiet()
+        assert len(it.supervisor.deadlines._due) == armed == 1
+        await it.session.send(approve("a0001"))
+        await it.quiet()
+        assert it.supervisor.deadlines._due == {}
+    assert ledger.lines == ["pay amount=10 to=A"]

@@ -135,7 +135,9 @@ async def test_a_yes_to_these_arguments_is_a_mismatch_for_those(said: str, run: 
 
 
 @pytest.mark.requirement("B63")
-@pytest.mark.parametrize("run", ['{"amount":10,"to":"A"}', ' { "to" : "A", "amount": 10 } ', '{"to":"\\u0041","amount":10}'])
+@pytest.mark.parametrize(
+    "run", ['{"amount":10,"to":"A"}', ' { "to" : "A", "amount": 10 } ', '{"to":"\\u0041","amount":10}']
+)
 async def test_key_order_blanks_and_escapes_make_no_other_call(run: str) -> None:
     ledger = Ledger()
     boss = agent("boss", paying(ledger))
@@ -143,9 +145,7 @@ async def test_key_order_blanks_and_escapes_make_no_other_call(run: str) -> None
         await it.session.run("go")
         actor = it.supervisor.members["boss"].actor
         (pending,) = actor.state.pending
-        actor.state = msgspec.structs.replace(
-            actor.state, pending=(msgspec.structs.replace(pending, arguments=run),)
-        )
+        actor.state = msgspec.structs.replace(actor.state, pending=(msgspec.structs.replace(pending, arguments=run),))
         await it.session.send(approve("a0001"))
         await it.quiet()
     assert ledger.lines == ["pay amount=10 to=A"]

@@ -22,12 +22,12 @@ from tests.supervision.scene import agent, plays
 A10 = call("pay", to="A", amount=10)
 
 
-@pytest.mark.requirement("I8", "I12")
+@pytest.mark.requirement("I8")
 async def test_the_key_is_in_no_record_event_request_or_log_line_of_a_session_that_was_answered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    ledger, requests, seen = Ledger(), [], []
+    ledger, requests = Ledger(), []
 
     def last(request: Any) -> str:
         requests.append(request)
@@ -43,8 +43,7 @@ async def test_the_key_is_in_no_record_event_request_or_log_line_of_a_session_th
         await it.quiet()
         written = await it.store.read(it.session.snapshot().session)
         handle = str(it.session.snapshot())
-    async for event in events:
-        seen.append(event)
+    seen = [event async for event in events]
     told = "".join(traceback.format_exception(caught.value))
     texts = [repr(seen), repr(requests), handle, caplog.text, str(caught.value), repr(caught.value), told]
     assert written
@@ -68,8 +67,7 @@ async def test_a_tool_sees_no_key_in_its_context_or_the_environment() -> None:
     async with asyncio.timeout(5), office(agent("boss", made("look", look)), plays(boss=[call("look"), "x"])) as it:
         await it.session.run("go")
     assert len(seen) > 5
-    assert not any(KEY in text or "approv" in text.lower() and "key" in text.lower() for text in seen[:-1])
-    assert KEY not in seen[-1]
+    assert [text for text in seen if KEY in text] == []
 
 
 @pytest.mark.requirement("I8")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 CURRENT_STEP = 1
 
 # Lines of later steps that have no test yet. Compared for equality: whoever tests one takes it out.
-UNTESTED = frozenset({"I5", "I8", "I12"})
+UNTESTED = frozenset({"I12"})
 
 
 class Requirement(NamedTuple):
@@ -50,7 +50,16 @@ REQUIREMENTS = (
     ),
     Requirement("I14", "Each accepted turn ends with one terminal event, never none, never two.", INVARIANT),
     Requirement("I15", "The history pairs every call with one result, in a shape every provider takes.", INVARIANT),
+    Requirement(
+        "B02", "A narrow definition or policy does not shrink a child; the grants of a turn do.", REPORT, step=2
+    ),
     Requirement("B03", "A tool that was never offered does not run when the model names it anyway.", REPORT),
+    Requirement(
+        "B05",
+        "What is granted for a turn is over with it, for queued calls and background children too.",
+        REPORT,
+        step=2,
+    ),
     Requirement("B13", "Names that look alike stay distinct addresses, or each colliding pair is refused.", REPORT),
     Requirement("B18", "A recursive, deep, huge or remote schema neither overflows, stalls nor fetches.", REPORT),
     Requirement("B20", "Broken argument JSON is answered as an error and never runs as empty arguments.", REPORT),
@@ -65,9 +74,27 @@ REQUIREMENTS = (
     Requirement("B54", "Parents that wait for children finish under any limit on model requests.", REPORT),
     Requirement("B56", "A full mailbox refuses its sender by type and still takes a stop.", REPORT),
     Requirement("B58", "Repeating one call with one result is pointed out and then ends the turn.", REPORT),
+    Requirement(
+        "B63",
+        "An approval serves the call that was shown, once, and no other arguments, restart or not.",
+        REPORT,
+        step=2,
+    ),
+    Requirement(
+        "B65",
+        "A child's question shows its path, its answer resumes that child, and nobody is asked in vain.",
+        REPORT,
+        step=2,
+    ),
     Requirement("B67", "A torn end of the log costs that record at most; damage within is reported.", REPORT),
     Requirement("B69", "Concurrent requests to one session keep an order and lose nothing.", REPORT),
     Requirement("B71", "After a crash inside a batch its finished calls are kept and not run again.", REPORT),
     Requirement("B76", "A path outside the root is refused however it is spelled.", REPORT),
     Requirement("B78", "Text is cut and cleaned so that no half character or lone surrogate travels on.", REPORT),
+    Requirement(
+        "B93",
+        "A tool whose every call would be refused is not offered, or is reported with what it lacks.",
+        REPORT,
+        step=2,
+    ),
 )

@@ -8,10 +8,12 @@ from unittest import mock
 
 from msgspec.structs import replace
 
+from actors.grants import attenuate, lend
 from actors.messages import TurnOrigin
 from orchestrator import supervisor as supervising
 from orchestrator.children import Children
 from orchestrator.gathering import Gathering
+from orchestrator.member import Member
 from orchestrator.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -73,8 +75,18 @@ def loan_passed_on() -> Iterator[None]:
 
 @contextlib.contextmanager
 def loan_that_stays() -> Iterator[None]:
-    """A loan does not end with its turn."""
-    with mock.patch.object(supervising, "end_loans", lambda *_: None):
+    """A loan does not end with its turn: what was lent once is held for good."""
+
+    def authority(self: Any, narrowing: Any) -> Any:
+        held = self.base
+        for loan in self.state.live_loans(self.path):
+            held = lend(held, loan.grants)
+        return held if narrowing is None else attenuate(held, narrowing)
+
+    with (
+        mock.patch.object(supervising, "end_loans"),
+        mock.patch.object(Member, "authority", authority),
+    ):
         yield
 
 

@@ -1,23 +1,19 @@
-"""Random histories, made by Hypothesis: a state machine with one rule for each operation."""
+"""Random histories, made by Hypothesis: a state machine that does one operation a step."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.proof.operations import OPERATIONS
 from tests.proof.pool import CASTS
 from tests.proof.smaller import smallest
 from tests.proof.world import Differs, Tally, World, isolated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.proof.operations import Operation
 
 __all__ = ["search"]
 
@@ -40,10 +36,14 @@ class Histories(RuleBasedStateMachine):
         self.world = World(cast, self.tally, compares=self.against_specification)
         self.runner.run(self.world.open())
 
-    def step(self, kind: type[Operation], data: st.DataObject) -> None:
-        """Do one operation of *kind*."""
+    @rule(data=st.data())
+    def step(self, data: st.DataObject) -> None:
+        """Do one of the operations that are possible now."""
         assert self.world is not None
-        choice = data.draw(st.sampled_from(kind.choices(self.world.society)))
+        society = self.world.society
+        possible = {kind: choices for kind in OPERATIONS if (choices := kind.choices(society))}
+        kind = data.draw(st.sampled_from([kind for kind in possible for _ in range(OPERATIONS[kind])]))
+        choice = data.draw(st.sampled_from(possible[kind]))
         operation = kind(*(data.draw(st.sampled_from(list(values))) for values in choice))
         self.sound = False
         self.runner.run(self.world.do(operation))
@@ -69,25 +69,6 @@ class Histories(RuleBasedStateMachine):
             raise
 
 
-def as_rule(kind: type[Operation]) -> Callable[..., None]:
-    """The rule that does operations of *kind*, where one is possible."""
-
-    def do(self: Histories, data: st.DataObject) -> None:
-        self.step(kind, data)
-
-    do.__name__ = kind.__name__.lower()
-    possible = precondition(lambda self: self.world is not None and bool(kind.choices(self.world.society)))
-    made: Callable[..., None] = rule(data=st.data())(possible(do))
-    return made
-
-
-def machine(tally: Tally, *, against_specification: bool) -> type[Histories]:
-    """A machine of its own, so that each search counts for itself."""
-    body: dict[str, Any] = {kind.__name__.lower(): as_rule(kind) for kind in OPERATIONS}
-    body.update(tally=tally, against_specification=against_specification)
-    return type("Histories", (Histories,), body)
-
-
 def search(
     histories: int, *, seed: int | None = None, steps: int = 30, against_specification: bool = True
 ) -> tuple[Tally, str]:
@@ -97,7 +78,7 @@ def search(
     compared: that an actor cannot tell whether others have a policy.
     """
     tally = Tally()
-    kind = machine(tally, against_specification=against_specification)
+    kind = type("Search", (Histories,), {"tally": tally, "against_specification": against_specification})
     chosen = settings(
         max_examples=histories,
         stateful_step_count=steps,
@@ -110,7 +91,7 @@ def search(
         suppress_health_check=list(HealthCheck),
     )
     if seed is not None:
-        kind._hypothesis_internal_use_seed = seed
+        kind = hypothesis.seed(seed)(kind)
     try:
         run_state_machine_as_test(kind, settings=chosen)
     except Differs as found:

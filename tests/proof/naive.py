@@ -39,21 +39,15 @@ class Held:
 
     def both(self, other: Held) -> Held:
         """What this and *other* allow."""
-        return Held(
-            self.authorities & other.authorities, min(self.access, other.access), self.places & other.places
-        )
+        return Held(self.authorities & other.authorities, min(self.access, other.access), self.places & other.places)
 
     def either(self, other: Held) -> Held:
         """What this or *other* allows."""
-        return Held(
-            self.authorities | other.authorities, max(self.access, other.access), self.places | other.places
-        )
+        return Held(self.authorities | other.authorities, max(self.access, other.access), self.places | other.places)
 
     def within(self, other: Held) -> bool:
         """Whether *other* allows all of this."""
-        return (
-            self.authorities <= other.authorities and self.access <= other.access and self.places <= other.places
-        )
+        return self.authorities <= other.authorities and self.access <= other.access and self.places <= other.places
 
 
 def held(authorities: frozenset[str], access: str, roots: frozenset[str]) -> Held:
@@ -66,7 +60,7 @@ def held(authorities: frozenset[str], access: str, roots: frozenset[str]) -> Hel
     places = set()
     for root in roots:
         for place in PLACES:
-            if root == "." or place == root or place.startswith(root + "/"):
+            if root in (".", place) or place.startswith(root + "/"):
                 places.add(place)
     return Held(frozenset(names), LEVEL[access], frozenset(places))
 
@@ -218,7 +212,7 @@ class Situation:
     answer: str = ""
 
 
-def verdict(name: str, arguments: str | None, now: Situation) -> str:
+def verdict(name: str, arguments: str | None, now: Situation) -> str:  # noqa: C901, PLR0911  # one rule after the other
     """Say ``permitted`` or the code of the first refusal; without *arguments* only what an offer asks."""
     tool = TOOLS.get(name)
     if tool is None or name not in now.names:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 
 from tests.proof.naive import LOAN_CEILINGS, TOOLS, lead
@@ -74,6 +76,7 @@ def cast(
 CASTS = (
     cast("builder", "fixer", "reviewer"),
     cast("builder", "child", "fixer", principal=PRINCIPALS[1]),
+    cast("builder", "fixer", "fixer", tools=("put", "look", "peek", "jot", "stall")),
     cast("builder", "run", "child", principal=PRINCIPALS[2]),
     cast("builder", "child", "run", tools=ALL[:7], principal=PRINCIPALS[3]),
     cast("builder", "child", "fixer", tools=("look", "put", "jot", "mail", "sign", "stall", "peek"), states=True),
@@ -124,9 +127,7 @@ def foci(names: frozenset[str]) -> tuple[Focus, ...]:
     """The policies that may be given to an actor with these tools."""
     some = [name for name in WORDS if name in names]
     denials = [Focus(denied=frozenset({name})) for name in some]
-    pairs = [Focus(denied=frozenset({a, b})) for a, b in zip(some, some[1:], strict=False)]
+    pairs = [Focus(denied=frozenset({a, b})) for a, b in itertools.pairwise(some)]
     only = [Focus(allowed=frozenset({name})) for name in some]
     mixed = [Focus(frozenset(some[:3]), frozenset(some[:1])), Focus(frozenset(some)), Focus(frozenset())]
     return (OPEN_FOCUS, *denials, *pairs, *only, *mixed)
-
-

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from tests.proof.operations import Delegate, HostSpawn
+from tests.proof.actor_steps import Delegate
+from tests.proof.host_steps import HostSpawn
 from tests.proof.world import Differs, Tally, World, isolated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.proof.operations import Operation
+    from tests.proof.step import Operation
     from tests.proof.terms import Cast
 
 __all__ = ["smallest"]

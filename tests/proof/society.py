@@ -7,90 +7,11 @@ narrowing of the turn that delegates, and without any focus.
 
 from __future__ import annotations
 
-import json
-
-import attrs
-
-from tests.proof.naive import LOAN_CEILINGS, Held, Situation, capped, held, names_of, verdict
+from tests.proof.naive import LOAN_CEILINGS, Held, Situation, capped, names_of, verdict
+from tests.proof.people import Actor, Loan, Parked, Turn, key_of, written_out
 from tests.proof.terms import OPEN_FOCUS, STATES, Cast, Focus, Holding, Node
 
-__all__ = ["Actor", "Loan", "Society", "Turn"]
-
-
-@attrs.define(eq=False)
-class Turn:
-    """One accepted turn: its focus, its narrowing, what made it, the children it started."""
-
-    focus: Focus
-    narrowing: Held | None
-    origin: str
-    answered: bool = False  # a notice of it wakes nobody
-
-
-@attrs.define(eq=False)
-class Loan:
-    """What *lender* lends *borrower* for one turn."""
-
-    lender: Actor
-    held: Held
-    until: Turn
-
-
-@attrs.frozen
-class Parked:
-    """A call that waits for a person, and how often the workflow had moved when it was asked."""
-
-    name: str
-    arguments: str
-    moves: int
-
-
-@attrs.define(eq=False)
-class Actor:
-    """One actor. ``recorded`` is what it was started with, ``base`` what of that the principal still holds.
-
-    ``limit`` is how many tool calls it may make in its life, ``spent`` how many it and its children that are gone made.
-    """
-
-    path: str
-    node: Node
-    parent: Actor | None
-    recorded: Held
-    base: Held
-    limit: int | None
-    spent: int = 0
-    kept: bool = False
-    cause: Turn | None = None
-    background: bool = True
-    turns: list[Turn] = attrs.field(factory=list)
-    last: tuple[Focus, Held | None] = (OPEN_FOCUS, None)
-    loans: list[Loan] = attrs.field(factory=list)
-    lost: set[str] = attrs.field(factory=set)
-    owed: list[tuple[Actor, Turn]] = attrs.field(factory=list)
-    children: list[Actor] = attrs.field(factory=list)
-    waits_for: Turn | None = None
-    steered: bool = False
-    gone: bool = False
-    asked_at: int = 0
-    parked: Parked | None = None
-
-    @property
-    def depth(self) -> int:
-        """How many levels below the root."""
-        return 0 if self.parent is None else self.parent.depth + 1
-
-    @property
-    def left(self) -> int | None:
-        """How many calls it may still make: what it spent and what it gave its children is not there."""
-        if self.limit is None:
-            return None
-        given = sum(child.limit or 0 for child in self.children if not child.gone)
-        return self.limit - self.spent - given
-
-    @property
-    def open(self) -> bool:
-        """Whether it has a turn in which the model is to be asked."""
-        return bool(self.turns) and self.waits_for is None and self.parked is None and not self.gone
+__all__ = ["Society"]
 
 
 class Society:
@@ -149,9 +70,10 @@ class Society:
 
     def _consent(self, actor: Actor, arguments: str | None) -> str:
         """What is known of a person's yes without asking: a rule that holds for these arguments."""
-        for node, key in self.rules if arguments is not None else ():
-            if node == actor.node and f'"key":"{key}"' in arguments:
-                return "yes"
+        if arguments is not None and any(
+            node == actor.node and f'"key":"{key}"' in arguments for node, key in self.rules
+        ):
+            return "yes"
         return "ask" if self.cast.approver else ""
 
     def attempt(self, path: str, name: str, arguments: str) -> str:
@@ -238,7 +160,7 @@ class Society:
             parent.waits_for = task
         return child
 
-    def message(self, parent: Actor, child: Actor, narrowing: Held | None) -> None:
+    def message(self, child: Actor, narrowing: Held | None) -> None:
         """Join the child's turn if that is no wider than the sender's, else open one that is not."""
         if child.turns:
             present = child.turns[0].narrowing
@@ -249,6 +171,12 @@ class Society:
         if narrowing is not None:
             last = narrowing if last is None else last.both(narrowing)
         self.accept(child, focus, last, "send")
+
+    def lendable(self, lender: Actor, borrower: Actor, what: Holding) -> bool:
+        """Whether a loan would be made, and give the borrower anything."""
+        amount = written_out(what)
+        may = amount.within(lender.base) and amount.within(LOAN_CEILINGS[borrower.node.role])
+        return may and not amount.within(borrower.base)
 
     def lend(self, lender: Actor, borrower: Actor, what: Holding) -> bool:
         """Lend until the borrower's present turn ends, unless it is more than either may have to do with."""
@@ -369,15 +297,3 @@ class Society:
         for actor in self.alive():
             if actor.parked is not None:
                 self.retry(actor)
-
-
-def key_of(arguments: str) -> str:
-    """The argument that a rule may be about."""
-    return str(json.loads(arguments).get("key", ""))
-
-
-def written_out(what: Holding) -> Held:
-    """The holding as the set of all that it covers."""
-    return held(what.authorities, what.access, what.roots)
-
-

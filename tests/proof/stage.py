@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import shutil
-import tempfile
-import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from actors import Access, AgentDefinition, Role, Tool, ToolSet
-from actors.grants import Budget, Grants
 from actors.messages import CallFinished, Limits, ModelReply, ReplyStop, StopReason, ToolCall, TurnOrigin
-from actors.schema import canonical
-from actors.states import StateChart, WorkflowState
 from orchestrator.agent import Agent
 from orchestrator.approver import Answer, Approver, Verdict
 from orchestrator.errors import LoanRefused
@@ -29,8 +18,8 @@ from orchestrator.loans import lend_to
 from orchestrator.post import Mail
 from orchestrator.runtime import Principal, RuntimeConfig, SessionLimits
 from orchestrator.turn import Stop, Transition, Turn
-from tests.proof.naive import TOOLS, Declared
-from tests.proof.terms import STATES
+from tests.proof.kernel_values import defined, grants, workspace
+from tests.proof.naive import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +29,11 @@ if TYPE_CHECKING:
     from orchestrator.member import Member
     from orchestrator.session import Session, SessionHandle
     from orchestrator.supervisor import Supervisor
-    from tests.proof.terms import Cast, Focus, Holding, Node
+    from tests.proof.terms import Cast, Focus, Holding
 
 __all__ = ["Puppets", "Stage"]
 
 KEY = "the key of the one who answers"
-CHART = StateChart(WorkflowState(name, tools, moves.items()) for name, (tools, moves) in STATES.items())
 UNLIMITED = Limits(steps=None, calls=None, seconds=None, repeats=1_000_000)
 
 
@@ -59,7 +47,8 @@ class Puppets:
     async def reply(self, request: ModelRequest, _: Callable[[str], None]) -> ModelReply:
         """Wait for the host's answer."""
         self._heard(request)
-        answer = self.asked[request.actor] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ModelReply] = asyncio.get_running_loop().create_future()
+        self.asked[request.actor] = answer
         try:
             return await answer
         finally:
@@ -74,8 +63,10 @@ class Puppets:
 class Stage:
     """One session, from the host's side. Everything it does is over, or waits for the host, when it returns."""
 
-    def __init__(self, cast: Cast) -> None:
+    def __init__(self, cast: Cast, *, watches: bool = True) -> None:
+        """With *watches* every offer made to a model is held to what may be used."""
         self.cast = cast
+        self.watches = watches
         self.store = MemoryStore()
         self.effects: list[tuple[str, str]] = []
         self.definition = defined(cast.root, self._run)
@@ -130,8 +121,8 @@ class Stage:
     async def rest(self) -> None:
         """Return when nothing can happen any more until the host does something."""
         loop: Any = asyncio.get_running_loop()
-        while loop._ready:
-            await asyncio.sleep(0)  # it gives way until no callback is left; it waits for no time
+        while loop._ready:  # noqa: ASYNC110  # it gives way until no callback is left; it waits for no time
+            await asyncio.sleep(0)
 
     async def turn(self, path: str, focus: Focus, narrowing: Holding | None) -> None:
         """Give an actor a turn of its own."""
@@ -198,6 +189,8 @@ class Stage:
 
     def offered(self, request: ModelRequest) -> None:
         """A model is asked: what it is offered must be what it may use now."""
+        if not self.watches:
+            return
         capability = self.member(request.actor).capability
         said = [] if capability is None else capability.catalog()
         usable = {item.tool.name for item, verdict in said if isinstance(verdict, Permit | NeedsApproval)}
@@ -266,57 +259,3 @@ class Stage:
             }
         assert not self.faults, self.faults
         return found
-
-
-@functools.cache
-def grants(what: Holding) -> Grants:
-    """The kernel's value of a holding."""
-    return Grants(what.authorities, Access(what.access), what.roots, Budget(calls=what.calls))
-
-
-@functools.cache
-def workspace() -> Path:
-    """A folder with a link that leads out of it; the same for every session, since nothing is written there."""
-    place = Path(tempfile.mkdtemp(prefix="proof-"))
-    weakref.finalize(Stage, shutil.rmtree, place, ignore_errors=True)
-    for name in ("src", "runs"):
-        (place / name).mkdir()
-    (place / "out").symlink_to("/")
-    return place
-
-
-def defined(node: Node, run: Any) -> AgentDefinition:
-    """The definition of a node and all below it; its tools tell *run* who called them."""
-    tools = ToolSet(
-        direct=tuple(declared(name, TOOLS[name], run) for name in node.tools), states=CHART if node.staged else None
-    )
-    children = tuple(defined(child, run) for child in node.children)
-    return AgentDefinition(node.name, Role(node.role), tools=tools, children=children)
-
-
-def declared(name: str, tool: Declared, run: Any) -> Tool:
-    """The kernel's declaration of a tool of the naive table."""
-
-    async def play(context: Any, _: Any) -> str:
-        return str(await run(name, context))
-
-    properties = {field: {"type": kind} for field, kind in tool.given}
-    schema = {"type": "object", "properties": properties, "required": sorted(tool.must)}
-    return Tool(
-        name,
-        "Does it.",
-        canonical(schema),
-        access=Access(tool.access),
-        authorities=frozenset({tool.authority} - {""}),
-        needs=frozenset({tool.needs} - {""}),
-        targets=frozenset({tool.path} - {""}),
-        effect_key=(tool.effect,) if tool.effect else None,
-        approval="each_call" if tool.asks else "never",
-        timeout_s=None,
-        run=play,
-    )
-
-
-def encoded(**arguments: Any) -> str:
-    """Arguments as JSON text."""
-    return msgspec.json.encode(arguments).decode()

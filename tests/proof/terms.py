@@ -1,4 +1,4 @@
-"""The plain values that a history is made of. They name no class of the kernel; `stage` turns them into kernel values."""
+"""The plain values that a history is made of. They name no class of the kernel; `stage` makes kernel values of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPEN_FOCUS = Focus()
 
 @attrs.frozen
 class Holding:
-    """What may be done: authorities as they are written (``workspace.*``), access by its name, write roots, tool calls."""
+    """What may be done: authorities as they are written (``workspace.*``), access by its name, roots, tool calls."""
 
     authorities: frozenset[str] = frozenset()
     access: str = "external"

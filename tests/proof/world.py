@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from tests.proof.actor_steps import Call
 from tests.proof.naive import names_of
 from tests.proof.society import Society
 from tests.proof.stage import Stage
+from tests.proof.step import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tests.proof.operations import Operation
     from tests.proof.terms import Cast
 
 __all__ = ["Differs", "Tally", "World", "isolated"]
@@ -116,17 +117,19 @@ class World:
         return Differs(self.cast, [*done, operation] if operation else done, what)
 
 
-def differences(kernel: Picture, specification: Picture) -> list[str]:
+def differences(kernel: Picture, wanted: Picture) -> list[str]:
     """In what two pictures differ, in words."""
-    found = [f"the kernel has {path}, the specification has not" for path in kernel.keys() - specification.keys()]
-    found += [f"the specification has {path}, the kernel has not" for path in specification.keys() - kernel.keys()]
-    for path in kernel.keys() & specification.keys():
-        mine, theirs = kernel[path], specification[path]
+    found = [f"{path} is there and should not be" for path in sorted(kernel.keys() - wanted.keys())]
+    found += [f"{path} is not there and should be" for path in sorted(wanted.keys() - kernel.keys())]
+    for path in sorted(kernel.keys() & wanted.keys()):
+        mine, theirs = kernel[path], wanted[path]
         if (mine is None) != (theirs is None):
-            found.append(f"{path} is {'not ' if mine is None else ''}at work, the specification says the contrary")
-        for name in sorted((mine or {}).keys() | (theirs or {}).keys()) if mine and theirs else ():
+            found.append(f"{path} is {'idle, and should be at work' if mine is None else 'at work, and should not be'}")
+        if mine is None or theirs is None:
+            continue
+        for name in sorted(mine.keys() | theirs.keys()):
             if mine.get(name) != theirs.get(name):
-                found.append(f"{path}, {name}: the kernel says {mine.get(name)}, the specification {theirs.get(name)}")
+                found.append(f"{path} is told {mine.get(name)} of {name}, and should be told {theirs.get(name)}")
     return found
 
 
@@ -135,13 +138,16 @@ def blurred_for(actor: str, history: Sequence[Entry]) -> list[tuple[Operation, E
     kept: list[tuple[Operation, Entry]] = []
     for entry in history:
         operation = entry.operation
-        if operation.actor == actor:
-            kept.append((operation, entry))
-            continue
-        left = operation.withheld() if operation.is_call and entry.said not in ("permitted", "needs_approval") else operation.blurred()
-        if left is not None:
-            kept.append((left, entry))
+        if operation.actor != actor:
+            refused = operation.is_call and entry.said not in ("permitted", "needs_approval")
+            operation = (operation.withheld() or nothing_of(operation)) if refused else operation.blurred()
+        kept.append((operation, entry))
     return kept
+
+
+def nothing_of(operation: Operation) -> Operation:
+    """A call that is refused like the operation's own: its model hears of a refusal, and nothing else comes of it."""
+    return Call(operation.actor, "nothing", '{"n":%d}')
 
 
 async def isolated(cast: Cast, actor: str, history: Sequence[Entry]) -> None:
@@ -151,22 +157,25 @@ async def isolated(cast: Cast, actor: str, history: Sequence[Entry]) -> None:
     """
     if all(left == entry.operation for left, entry in blurred_for(actor, history)):
         return
-    stage = Stage(cast)
-    done: list[Operation] = []
+    stage = Stage(cast, watches=False)
     await stage.open(cast.principal)
     try:
-        for operation, entry in blurred_for(actor, history):
-            done.append(operation)
-            try:
-                said = await operation.act(stage)
-            except Exception as error:
-                raise Differs(cast, done, f"without the others' policies the kernel raised {error!r}") from error
-            if operation.actor == actor and said != entry.said:
-                what = f"{actor} is told {said!r} here, and {entry.said!r} with the policies of the others"
-                raise Differs(cast, done, what)
-            now, then = stage.picture(actor).get(actor), entry.picture.get(actor)
-            if now != then:
-                what = f"{actor} could do {now} here, and {then} with the policies of the others"
-                raise Differs(cast, done, what)
+        for number, (operation, entry) in enumerate(blurred_for(actor, history), 1):
+            what = await compared(stage, actor, operation, entry)
+            if what:
+                told = [past.operation for past in history[:number]]
+                raise Differs(cast, told, f"without the policies of all but {actor}: {what}")
     finally:
         await stage.close()
+
+
+async def compared(stage: Stage, actor: str, operation: Operation, entry: Entry) -> str:
+    """Do *operation* again and say what *actor* notices of it."""
+    try:
+        said = await operation.act(stage)
+    except Exception as error:  # noqa: BLE001  # whatever it is, it did not happen the first time
+        return f"the kernel raised {error!r}"
+    if operation.actor == actor and said != entry.said:
+        return f"{actor} is told {said!r}, and was told {entry.said!r} before"
+    now, then = stage.picture(actor), {path: verdicts for path, verdicts in entry.picture.items() if path == actor}
+    return "" if now == then else "; ".join(differences(now, then))

@@ -69,11 +69,17 @@ class Desk:
         """Book a refund once for *key*; return what was done. Raises `NotBooked`."""
         with self._open() as connection:
             known = connection.execute("SELECT invoice, cents FROM refund WHERE key = ?", (key,)).fetchone()
+            if known is not None and (known["invoice"], known["cents"]) != (invoice, cents):
+                text = f"the key {key} has another refund already"
+                raise NotBooked(text)
             if known is not None:
                 return f"refund {key} was booked before"
             row = connection.execute("SELECT customer, cents FROM invoice WHERE id = ?", (invoice,)).fetchone()
             if row is None or row["customer"] != account:
                 text = f"account {account} has no invoice {invoice}"
+                raise NotBooked(text)
+            if cents < 1:
+                text = "a refund is of more than 0.00"
                 raise NotBooked(text)
             query = "SELECT COALESCE(SUM(cents), 0) FROM refund WHERE invoice = ?"
             left = row["cents"] - connection.execute(query, (invoice,)).fetchone()[0]

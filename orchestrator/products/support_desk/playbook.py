@@ -35,6 +35,8 @@ def handle(request: ModelRequest) -> ToolCall | str:
     if "find_customer" not in seen:
         return call("find_customer", name=case["name"])
     found = _value(seen["find_customer"])
+    if found is None:
+        return _answer("", case["invoice"], refunded=False, answer=seen["find_customer"].text)
     if not found:
         return _answer("", case["invoice"], refunded=False, answer=f"There is no customer {case['name']}.")
     return _refund(seen, found[0]["account"], case)

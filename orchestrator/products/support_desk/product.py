@@ -37,16 +37,23 @@ def report(state: SessionState, entries: tuple[Entry, ...], result: WorkflowResu
             "actor": approval.path,
             "tool": approval.asked.tool,
             "arguments": approval.asked.arguments,
-            "approved": approval.answered is not None and approval.answered.approved,
+            "approved": None if approval.answered is None else approval.answered.approved,
             "by": "" if approval.answered is None else approval.answered.by,
         }
         for name, approval in state.approvals.items()
     ]
     headline = str(ended.get("answer") or (outcome.detail if outcome is not None else "the case waits for a person"))
     data = {"case": ended, "approvals": asked, "workflow": state.workflow, "records": len(entries)}
-    lines = [f"- {a['approval']}: {a['tool']} {a['arguments']}, approved: {a['approved']} {a['by']}" for a in asked]
+    lines = [
+        f"- {a['approval']}: {a['tool']} {a['arguments']}, {_said(a['approved'])} {a['by']}".rstrip() for a in asked
+    ]
     markdown = "\n".join(("# support-desk", "", headline, "", "## Approvals", "", *(lines or ["None."]), ""))
     return Report(result.ok and bool(ended.get("refunded")), headline, markdown, msgspec.json.encode(data).decode())
+
+
+def _said(approved: object) -> str:
+    """Return in words what became of a question: approved, rejected, or neither yet."""
+    return "nobody has answered" if approved is None else "approved by" if approved else "rejected by"
 
 
 PRODUCT = Product(
