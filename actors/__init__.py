@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.definition import AgentDefinition, MCPSource, Skill, ToolSet
+from actors.definition import AgentDefinition, Skill, ToolSet
 from actors.errors import ActorStopped, DefinitionError, MailboxFull, ToolFault
 from actors.grants import Access, Budget, Grants
 from actors.messages import Denial, Limits, ModelReply, StopReason, ToolCall, ToolResult, Usage
@@ -19,7 +19,6 @@ __all__ = [
     "Denial",
     "Grants",
     "Limits",
-    "MCPSource",
     "MailboxFull",
     "Model",
     "ModelError",

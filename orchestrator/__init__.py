@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orchestrator.agent import Agent
+from orchestrator.approver import Answer, Approver
 from orchestrator.errors import (
-    HandleRefused,
     OrchestratorError,
     ResolutionFailed,
     SessionBusy,
@@ -14,21 +14,21 @@ from orchestrator.errors import (
 )
 from orchestrator.events import Delta, Gap
 from orchestrator.focus import Policy
-from orchestrator.runtime import Principal, Restart, RuntimeConfig, SessionLimits
+from orchestrator.runtime import Principal, RuntimeConfig, SessionLimits
 from orchestrator.session import Session, SessionHandle
-from orchestrator.turn import DeliveryResult, Result, Stop, Turn
+from orchestrator.turn import DeliveryResult, Result, Stop, Transition, Turn
 
 __all__ = [
     "Agent",
+    "Answer",
+    "Approver",
     "DeliveryResult",
     "Delta",
     "Gap",
-    "HandleRefused",
     "OrchestratorError",
     "Policy",
     "Principal",
     "ResolutionFailed",
-    "Restart",
     "Result",
     "RuntimeConfig",
     "Session",
@@ -38,6 +38,7 @@ __all__ = [
     "SessionIdle",
     "SessionLimits",
     "Stop",
+    "Transition",
     "Turn",
     "TurnRefused",
 ]

@@ -20,10 +20,11 @@ __all__ = ["Results"]
 
 
 class Results:
-    """The waiters of one session's turns."""
+    """The waiters of one session's turns. ``unheard`` is the root's last result that nobody waited for."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
+        self.unheard: Result | None = None
 
     def wait(self, member: Member, turn: str) -> asyncio.Future[Result]:
         """Return a future of the turn's result, the caller's own: cancelling it stops nothing."""
@@ -43,6 +44,8 @@ class Results:
         """Give everyone who waits for the turn its result."""
         if member.waiters and end.turn in member.waiters:
             self.give(member, end.turn, self._result(member, end))
+        elif member.parent is None:
+            self.unheard = self._result(member, end)
 
     def give(self, member: Member, turn: str, result: Result) -> None:
         """Give everyone who waits for *turn* this result."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -14,11 +15,21 @@ from orchestrator.journal.store import Store
 from orchestrator.restart import Intensity, RestartKind
 from orchestrator.standing import AccessHook
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = ["OWNER", "Observability", "Principal", "Restart", "RuntimeConfig", "SessionLimits"]
 
 OWNER = Grants(
     authorities=("workflow.*", "workspace.*", "secrets.*", "children.*"), access=Access.EXTERNAL, roots=(".",)
 )
+
+
+def _names(names: Iterable[str]) -> frozenset[str]:
+    if isinstance(names, str):
+        msg = f"expected a collection of field names, got the string {names!r}; write ({names!r},)"
+        raise TypeError(msg)
+    return frozenset(names)
 
 
 @attrs.frozen
@@ -33,7 +44,7 @@ class Principal:
     tenant: str = "local"
     grants: Grants = OWNER
     owner: str = ""
-    context: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    context: frozenset[str] = attrs.field(default=frozenset(), converter=_names)
     access: AccessHook | None = attrs.field(default=None, eq=False, repr=False)
 
 

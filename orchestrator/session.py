@@ -57,7 +57,10 @@ class Session:
         self._closed: asyncio.Task[None] | None = None
 
     async def run(self, turn: Turn | str | None = None) -> Result:
-        """Run one turn of the root agent and return its result; ``None`` waits for the turn in flight (after a resume).
+        """Run one turn of the root agent and return its result.
+
+        ``None`` waits for the turn in flight, after a resume or an answer; when none is, it returns the result of the
+        last turn that ended with nobody waiting for it.
 
         One caller at a time: another one gets `SessionBusy` at once, nothing taken. Behind a turn that the session
         started itself it queues. Raises `TurnRefused` for a policy that names tools the agent does not have,
@@ -67,6 +70,9 @@ class Session:
         self._check_open()
         if self._running:
             raise SessionBusy(self._handle.session)
+        if turn is None and self._supervisor.results.unheard is not None and not self._busy():
+            result, self._supervisor.results.unheard = self._supervisor.results.unheard, None
+            return result
         self._running = True
         try:
             turn_id = self._in_flight() if turn is None else self._accept(_as_turn(turn), TurnOrigin.RUN)
@@ -155,11 +161,13 @@ class Session:
         if self._root.gone:
             raise ActorStopped(self._root.path, self._root.gone)
 
+    def _busy(self) -> bool:
+        return bool(self._supervisor.journal.state.actors[self._root.path].waiting)
+
     def _in_flight(self) -> str:
-        waiting = self._supervisor.journal.state.actors[self._root.path].waiting
-        if not waiting:
+        if not self._busy():
             raise SessionIdle(self._handle.session)
-        return waiting[0].turn
+        return self._supervisor.journal.state.actors[self._root.path].waiting[0].turn
 
     def _accept(self, turn: Turn, origin: TurnOrigin) -> str:
         supervisor, root = self._supervisor, self._root

@@ -209,6 +209,7 @@ def _answer(session: str, answer: Answer, url: str | None) -> int:
     async def go() -> None:
         store = open_store(url or default_store())
         try:
+            was = {row.id: row.status for row in await store.sessions()}.get(session, "open")
             log, records = await store.resume(session)
             state, clock = SessionState(), LoopClock()
             try:
@@ -220,10 +221,11 @@ def _answer(session: str, answer: Answer, url: str | None) -> int:
                 approvals.answer(answer)
                 await journal.sync()
             finally:
-                await log.close("open")
+                await log.close(was)
         finally:
             await store.close()
 
     asyncio.run(go())
-    print(f"{answer.approval}: {answer.verdict.value}; go on with: orchestrator sessions resume {session}")
+    where = f" --store {url}" if url else ""
+    print(f"{answer.approval}: {answer.verdict.value}; go on with: orchestrator sessions resume {session}{where}")
     return 0

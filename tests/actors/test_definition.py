@@ -6,8 +6,8 @@ import attrs
 import msgspec
 import pytest
 
-from actors import Access, AgentDefinition, DefinitionError, MCPSource, Role, Skill, Tool, ToolSet
-from actors.definition import address
+from actors import Access, AgentDefinition, DefinitionError, Role, Skill, Tool, ToolSet
+from actors.definition import MCPSource, address
 from actors.intrinsics import INTRINSICS
 from actors.roles import ROLES
 

@@ -183,6 +183,31 @@ def test_a_case_that_waits_says_how_to_answer_and_goes_on_after_the_answer(
     assert booked(case.folder) == [("i-302", 1000)]
 
 
+def test_an_answer_to_a_case_that_is_over_is_refused_and_leaves_it_closed(
+    desk: Desk, park: Callable[[str], Parked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = park("ws")
+    assert answer(desk, monkeypatch, case, "approve").code == 0
+    assert desk.say("sessions", "resume", case.session).code == 0
+    for key in (case.key, "guessed"):
+        assert answer(desk, monkeypatch, case, "approve", key=key).code == 2
+        assert [row["status"] for row in json.loads(desk.say("sessions", "list", "--json").out)] == ["closed"]
+    assert booked(case.folder) == [("i-302", 1000)]
+
+
+def test_what_is_to_be_typed_next_names_the_store_where_it_is_not_the_usual_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    said = desk.say("run", "support-desk", "--workspace", "ws", "--store", "sqlite:///other.db", "--json")
+    case = Parked(json.loads(said.out)["session"], told(said.err, r"approver key (\S+)"), desk.folder / "ws")
+    resume = f"orchestrator sessions resume {case.session} --store sqlite:///other.db"
+    assert resume in said.err
+    assert resume in answer(desk, monkeypatch, case, "approve", "--store", "sqlite:///other.db").out
+    assert desk.say(*resume.split()[1:]).code == 0
+    assert booked(case.folder) == [("i-302", 1000)]
+
+
 def test_a_no_ends_the_case_without_a_refund_and_its_reason_is_in_the_report(
     desk: Desk, park: Callable[[str], Parked], monkeypatch: pytest.MonkeyPatch
 ) -> None:

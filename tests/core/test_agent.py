@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from actors import AgentDefinition, DefinitionError, MCPSource, Role, ToolSet
-from orchestrator import Agent, HandleRefused, Principal, ResolutionFailed, RuntimeConfig, SessionClosed, SessionLimits
+from actors import AgentDefinition, DefinitionError, Role, ToolSet
+from actors.definition import MCPSource
+from orchestrator import Agent, Principal, ResolutionFailed, RuntimeConfig, SessionClosed, SessionLimits
+from orchestrator.errors import HandleRefused
 from orchestrator.journal.records import SessionOpened, SessionParked, SessionResumed
 from orchestrator.journal.store import StoreError
 from orchestrator.registry import Registry

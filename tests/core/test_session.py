@@ -335,3 +335,18 @@ async def test_a_result_says_what_failed_what_was_spent_and_which_definition_ran
 def test_a_stop_knows_two_scopes() -> None:
     with pytest.raises(ValueError, match="'turn' or 'tree'"):
         Stop("all")
+
+
+async def test_run_without_a_turn_returns_the_last_result_that_nobody_waited_for_once() -> None:
+    runner, _ = staged(agent(), "first", "second")
+    async with asyncio.timeout(5), runner, runner.start() as session:
+        stream = session.events()
+        delivered = await session.send("go")
+        async for event in stream:
+            if isinstance(event, Entry) and isinstance(event.record, TurnEnded):
+                break
+        result = await session.run()
+        assert (result.turn, result.output) == (delivered.turn, "first")
+        with pytest.raises(SessionIdle):
+            await session.run()
+        assert (await session.run("again")).output == "second"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HostSpawn", "Lend", "OpenTurn", "Resume", "StopTree", "StopTurn", "Tell", "Transition"]
 
-MAX_ACTORS = 12
+MAX_ACTORS = 6
 
 
 @attrs.frozen

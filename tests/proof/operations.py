@@ -14,12 +14,12 @@ __all__ = ["OPERATIONS"]
 
 # Every operation, and how often it is chosen beside the others: what builds comes more often than what ends.
 OPERATIONS: dict[type[Operation], int] = {
-    OpenTurn: 4,
-    Call: 6,
-    Delegate: 5,
-    Finish: 2,
-    Lend: 4,
-    HostSpawn: 2,
+    OpenTurn: 6,
+    Call: 4,
+    Delegate: 3,
+    Finish: 3,
+    Lend: 5,
+    HostSpawn: 1,
     Tell: 1,
     Message: 2,
     Interrupt: 1,
