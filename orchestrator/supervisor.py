@@ -81,8 +81,8 @@ class Supervisor:
         self.members: dict[str, Member] = {}
         self.intrinsics: dict[str, Intrinsic] = {}
         self.abandoned: list[str] = []
-        self.closing = False
         self.fault: StoreError | None = None
+        self.closing = False
         self.on_ended: Callable[[Member, TurnAccepted, EndTurn], None] = lambda *_: None
         self.on_idle: Callable[[Member], None] = lambda _: None
         self.clock = config.observability.clock
@@ -95,9 +95,8 @@ class Supervisor:
         self.crashes = Crashes(self)
         self.tasks: set[asyncio.Task[Any]] = set()
         self.limited = TurnLimits(self.clock, self.deadlines)
-        consents, principal = Consents(journal, self.clock), config.principal
+        consents, principal, asks = Consents(journal, self.clock), config.principal, bool(config.approver)
         self.approvals = Approvals(journal, config.approver, consents, self.clock, self.deadlines, registry, self)
-        asks = bool(config.approver)
         gathering = Gathering(journal, workspace, config.limits, principal, consents, self.deadlines, possible=asks)
         runner = Runner(journal, self.deadlines, self.intrinsics)
         self.bridge = Bridge(journal, principal, workspace, gathering, runner, self.approvals, consents)

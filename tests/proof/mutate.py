@@ -60,9 +60,7 @@ ROOMS = {
         ("orchestrator/journal/fold.py", "orchestrator/journal/state.py"),
         (
             "tests/proof/test_mutants_fold.py",
-            "tests/supervision/test_notices.py",
             "tests/journal/test_fold_equals_live.py",
-            "tests/core/test_authority.py",
         ),
     ),
     "restart": Room(
