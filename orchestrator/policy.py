@@ -174,7 +174,7 @@ def effect(attempt: Attempt, facts: Facts) -> Denial | None:
 
 CONSENT = {
     Consent.MISMATCH: ("approval_mismatch", "what was approved is not this call"),
-    Consent.EXPIRED: ("approval_expired", "the approval has expired"),
+    Consent.EXPIRED: ("approval_expired", "nobody answered in time, or the yes has run out"),
     Consent.REJECTED: ("approval_rejected", "a person said no"),
     Consent.USED: ("approval_used", "the approval was used already"),
 }

@@ -15,7 +15,7 @@ from cyclopts import App
 from orchestrator.approvals import Approvals
 from orchestrator.approver import Answer, Verdict
 from orchestrator.cli.fault import InputFault
-from orchestrator.cli.place import default_store
+from orchestrator.cli.place import existing_store
 from orchestrator.clock import Deadlines, LoopClock
 from orchestrator.consents import Consents
 from orchestrator.events import Events
@@ -106,7 +106,7 @@ def list_approvals(*, store: str | None = None, every: bool = False, json: bool 
     """
 
     async def go() -> list[dict[str, Any]]:
-        opened = open_store(store or default_store())
+        opened = open_store(existing_store(store))
         try:
             rows = await opened.sessions()
             return [item for row in rows for item in _shown(row.id, await _state(opened, row.id))]
@@ -139,7 +139,7 @@ def show(session: str, approval: str, *, store: str | None = None) -> int:
     """
 
     async def go() -> list[dict[str, Any]]:
-        opened = open_store(store or default_store())
+        opened = open_store(existing_store(store))
         try:
             return _shown(session, await _state(opened, session))
         finally:
@@ -207,7 +207,7 @@ def _key() -> str:
 
 def _answer(session: str, answer: Answer, url: str | None) -> int:
     async def go() -> None:
-        store = open_store(url or default_store())
+        store = open_store(existing_store(url))
         try:
             was = {row.id: row.status for row in await store.sessions()}.get(session, "open")
             log, records = await store.resume(session)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from orchestrator.cli.job import POOL
+from orchestrator.products.audited import is_product_file, shipped_manifest, shipped_names
+from orchestrator.products.manifest import load_manifest
 from orchestrator.products.product import PRODUCTS, find_product
 from orchestrator.workflows.fault import PlanError
 from orchestrator.workflows.load import check_file, load_plan
@@ -19,8 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 
+def _check(name: str) -> None:
+    """Check one file or product. Raises `PlanError` with every fault."""
+    shipped = shipped_manifest(name)
+    if shipped is not None:
+        load_manifest(shipped)
+    if name in PRODUCTS:
+        product = find_product(name)
+        load_plan(product.workflow, {tool.name: tool for tool in product.tools})
+    elif shipped is None and is_product_file(Path(name)):
+        load_manifest(Path(name))
+    elif shipped is None:
+        check_file(Path(name), POOL)
+
+
 def check(*what: str, json: bool = False) -> int:
-    """Check workflow files and agent files (.yaml) and products without running them.
+    """Check workflow, agent and product files (.yaml) and shipped products without running them.
 
     Exit code 2 when anything has a fault.
 
@@ -33,13 +49,9 @@ def check(*what: str, json: bool = False) -> int:
 
     """
     faults: list[Fault] = []
-    for name in what or PRODUCTS:
+    for name in what or shipped_names():
         try:
-            if name in PRODUCTS:
-                product = find_product(name)
-                load_plan(product.workflow, {tool.name: tool for tool in product.tools})
-            else:
-                check_file(Path(name), POOL)
+            _check(name)
         except PlanError as error:
             faults.extend(error.faults)
             continue

@@ -22,6 +22,7 @@ from orchestrator.cli.place import default_store, new_folder
 from orchestrator.cli.progress import Progress
 from orchestrator.journal.store import open_store
 from orchestrator.models.provider import open_model
+from orchestrator.products.audited import shipped_manifest
 from orchestrator.products.product import PRODUCTS, Product, Report, find_product
 from orchestrator.runtime import Observability, Principal, RuntimeConfig, SessionLimits
 from orchestrator.session import SessionHandle
@@ -105,6 +106,8 @@ def _job(what: str, source: Path, model: str, store: str, workspace: Path | None
     pool = POOL if product is None else {tool.name: tool for tool in product.tools}
     if product is None and not what.endswith((".yaml", ".yml")):
         known = ", ".join(PRODUCTS)
+        if shipped_manifest(what) is not None:
+            raise InputFault(repr(what), "can be audited and explained, not run", f"run one of {known}")
         raise InputFault(
             repr(what), f"is neither a product ({known}) nor a workflow file", "name a .yaml file, or a product"
         )

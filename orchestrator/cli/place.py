@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.cli.fault import InputFault
 
-__all__ = ["default_store", "home", "new_folder"]
+__all__ = ["default_store", "existing_store", "home", "new_folder"]
 
 
 def home() -> Path:
@@ -24,6 +24,16 @@ def default_store() -> str:
     """Return the URL of the store in `home`, which is made if it is missing. Raises `InputFault`."""
     _make(home())
     return f"sqlite:///{home() / 'sessions.db'}"
+
+
+def existing_store(url: str | None) -> str:
+    """Return the URL of a store to look at; one that is named must be there. Raises `InputFault`."""
+    if url is None:
+        return default_store()
+    path = Path(url.removeprefix("sqlite:///").partition("?")[0])
+    if url.startswith("sqlite:///") and not path.exists():
+        raise InputFault(f"--store {url}", "there is no such file", "name the store that the sessions are kept in")
+    return url
 
 
 def new_folder(kind: str, name: str) -> Path:

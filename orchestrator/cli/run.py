@@ -23,14 +23,15 @@ def run(
     report: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Run a workflow file (.yaml) or a shipped product (mend).
+    """Run a workflow file (.yaml) or a shipped product (mend, support-desk).
 
     Parameters
     ----------
     what:
-        A workflow file, or the name of a product.
+        A workflow file, or the name of a product (mend, support-desk).
     workspace:
         The folder that the agents work on; default: the present one. They get a copy of it unless --in-place.
+        support-desk works in a folder of its own, or in the one that is named.
     model:
         provider:model, such as playbook:FILE.py. A product has an offline model of its own.
     store:

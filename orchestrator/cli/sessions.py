@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from cyclopts import App
 
+from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import job_of, play
 from orchestrator.cli.line import one_line
-from orchestrator.cli.place import default_store
+from orchestrator.cli.place import existing_store
+from orchestrator.clock import LoopClock
+from orchestrator.events import Events
 from orchestrator.journal.fault import SessionUnknown
 from orchestrator.journal.fold import fold
-from orchestrator.journal.records import decode
+from orchestrator.journal.journal import Journal
+from orchestrator.journal.records import EffectSettled, decode
 from orchestrator.journal.row import close_names
 from orchestrator.journal.store import open_store
 
@@ -36,7 +40,7 @@ def _with_store(url: str | None, work: Callable[[Store], Awaitable[Any]]) -> Any
     """Return what *work* answers for the store at *url*, which is closed afterwards."""
 
     async def go() -> Any:
-        store = open_store(url or default_store())
+        store = open_store(existing_store(url))
         try:
             return await work(store)
         finally:
@@ -166,6 +170,44 @@ def resume(session: str, *, store: str | None = None, json: bool = False) -> int
         Print the outcome as one JSON object on standard output.
 
     """
-    url = store or default_store()
+    url = existing_store(store)
     row = _with_store(url, lambda opened: _row(opened, session))
     return play(job_of(row, url), session, as_json=json, stream=sys.stderr)
+
+
+@app.command
+def settle(session: str, effect: str, *, happened: bool, store: str | None = None) -> int:
+    """Say what became of an effect that nobody saw the end of; equal calls are refused until then.
+
+    Parameters
+    ----------
+    session:
+        The session's id; it must not be open elsewhere.
+    effect:
+        The effect as 'sessions show' names it.
+    happened:
+        Whether it happened (--happened) or not (--no-happened).
+    store:
+        The store's URL; default: the file in the state folder.
+
+    """
+
+    async def go(opened: Store) -> None:
+        log, records = await opened.resume(session)
+        status = "open"
+        try:
+            state = fold(decode(data) for data in records)
+            status = "open" if any(actor.waiting for actor in state.actors.values()) else "closed"
+            if effect not in state.unresolved:
+                known = "; ".join(state.unresolved) or "none"
+                raise InputFault(effect, f"is no unresolved effect of session {session}", f"there are: {known}")
+            settled = EffectSettled(effect, happened, "a person at the command line")
+            journal = Journal(opened, log, state, LoopClock(), Events(1))
+            journal.append("", settled)
+            await journal.sync()
+        finally:
+            await log.close(status)
+
+    _with_store(store, go)
+    print(f"{effect}: {'happened' if happened else 'did not happen'}")
+    return 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from actors.tools import Tool
     from orchestrator.workflows.plan import Plan
 
-__all__ = ["shipped_manifest", "shipped_names", "subject_of", "workflow_subject"]
+__all__ = ["is_product_file", "shipped_manifest", "shipped_names", "subject_of", "workflow_subject"]
 
 SHELF = Path(__file__).parent
 CONTEXT = ALWAYS_PRESENT | {"workspace"}
@@ -60,17 +60,22 @@ def subject_of(what: str) -> Subject:
     if not what.endswith((".yaml", ".yml")):
         raise UnknownProduct(what, (*shipped_names(), "or name a .yaml file"))
     path = Path(what)
-    return workflow_subject(path, WORKSPACE_TOOLS) if _has_steps(path) else load_manifest(path).subject()
+    return workflow_subject(path, WORKSPACE_TOOLS) if _has(path, "steps") else load_manifest(path).subject()
 
 
-def _has_steps(path: Path) -> bool:
-    """Tell whether the file is a workflow; one that cannot be read is told so by whoever loads it."""
+def is_product_file(path: Path) -> bool:
+    """Tell whether the file is a product file: it declares tools and has no steps."""
+    return _has(path, "tools") and _has(path, "agents") and not _has(path, "steps")
+
+
+def _has(path: Path, key: str) -> bool:
+    """Tell whether the file is a mapping with *key*; one that cannot be read is told so by whoever loads it."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return False
     root = read_document(text, str(path), FaultLog())
-    return isinstance(root, MappingNode) and root.get("steps") is not None
+    return isinstance(root, MappingNode) and root.get(key) is not None
 
 
 def workflow_subject(path: Path, tools: tuple[Tool, ...]) -> Subject:

@@ -19,6 +19,7 @@ LEFT_OUT_NAMES = frozenset({".git", ".venv", "__pycache__"})
 MAX_FILES = 20_000
 MAX_BYTES = 500 * 1000 * 1000
 CHUNK_BYTES = 1 << 18
+OWN_FILE, OWN_FOLDER = 0o600, 0o700
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -108,10 +109,10 @@ class Copying:
                 self.file(path, place)
             else:
                 self.note_special(path, entry.stat(follow_symlinks=False).st_mode)
-        there.chmod(stat.S_IMODE(here.stat().st_mode))
+        there.chmod(stat.S_IMODE(here.stat().st_mode) | OWN_FOLDER)
 
     def file(self, here: Path, there: Path) -> None:
-        """Copy one regular file and its mode, within the bounds."""
+        """Copy one regular file and its mode, within the bounds; the copy can always be written by its owner."""
         self.files += 1
         if self.files > self.max_files:
             raise self.too_large(f"the tree holds more than {self.max_files} files")
@@ -129,7 +130,7 @@ class Copying:
                     if self.size_bytes > self.max_bytes:
                         raise self.too_large(f"the tree holds more than {self.max_bytes} bytes")
                     stream.write(piece)
-                os.fchmod(outgoing, stat.S_IMODE(mode))
+                os.fchmod(outgoing, stat.S_IMODE(mode) | OWN_FILE)
         finally:
             os.close(incoming)
 

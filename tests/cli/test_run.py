@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.products.product import PRODUCTS
+from orchestrator.products.audited import shipped_names
 
 if TYPE_CHECKING:
     from tests.cli.desk import Desk
@@ -109,9 +109,24 @@ def test_the_empty_lists_of_a_new_state_folder_are_printed_as_such(desk: Desk) -
 
 
 def test_check_without_words_checks_every_product(desk: Desk) -> None:
-    assert desk.say("check") == (0, "".join(f"{name}: fine\n" for name in PRODUCTS), "")
+    assert desk.say("check") == (0, "".join(f"{name}: fine\n" for name in shipped_names()), "")
     assert desk.say("check", "--json") == (0, "[]\n", "")
     assert desk.say("check", "tidy.yaml", "mend").out == "tidy.yaml: fine\nmend: fine\n"
+
+
+def test_check_knows_a_product_file_and_tells_its_faults_with_line_and_column(desk: Desk) -> None:
+    desk.put("product.yaml", "name: p\nagents:\n  a: {role: child, instructions: x, tols: []}\ntools: []\n")
+    said = desk.say("check", "product.yaml")
+    assert said.code == 2
+    assert "product.yaml:3:" in said.err
+    assert "'tools' is empty" in said.err
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(desk: Desk) -> None:
+    for words in (("sessions", "list"), ("approvals", "list")):
+        said = desk.say(*words, "--store", "sqlite:///nope.db")
+        assert (said.code, "there is no such file" in said.err) == (2, True)
+    assert not (desk.folder / "nope.db").exists()
 
 
 def test_the_doctor_says_what_is_there(desk: Desk) -> None:

@@ -68,7 +68,7 @@ def test_broken_arguments_are_a_fault_with_a_place_and_a_bounded_echo(text: str)
 
 
 @pytest.mark.requirement("B20")
-@pytest.mark.parametrize("text,place", [('{"a":1,}', "7"), ("{a:1}", "1"), ('{"a":1} thanks', "8")])
+@pytest.mark.parametrize("text,place", [('{"a":1 "b":2}', "7"), ("{a:1}", "1"), ('{"a":1} thanks', "8")])
 def test_a_syntax_fault_tells_the_position(text: str, place: str) -> None:
     _, fault = parse(text, ANY)
     assert fault is not None

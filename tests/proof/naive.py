@@ -182,12 +182,14 @@ def lead(path: str) -> str | None:
         return None
     parts: list[str] = []
     for part in path.split("/"):
-        if part == "..":
+        if part == ".." and not parts:
             return None
-        if part not in ("", "."):
+        if part == "..":
+            parts.pop()
+        elif part not in ("", "."):
             parts.append(part)
-    if parts and parts[0] == "out":
-        return None
+        if parts == ["out"]:
+            return None
     return "/".join(parts) or "."
 
 

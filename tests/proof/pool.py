@@ -87,7 +87,7 @@ CASTS = (
     cast("child", "child", "child", principal=PRINCIPALS[4]),
 )
 
-PATHS = ("src/a", "runs/a", "a", "src/../a", "../a", "/a", "out/a", "./src//b", "src")
+PATHS = ("src/a", "runs/a", "a", "src/../a", "src/../../a", "../a", "/a", "out/a", "./src//b", "src")
 
 
 def _text(**arguments: object) -> str:

@@ -110,7 +110,14 @@ def test_the_specification_writes_out_what_a_pattern_and_a_root_cover() -> None:
     assert held(frozenset({"workspace.*"}), "write", frozenset({"src"})) == Held(
         frozenset({"workspace.read", "workspace.write", "workspace.other"}), 1, frozenset({"src", "src/a", "src/b"})
     )
-    assert [lead(path) for path in ("./src//b", "src/../a", "/a", "out/a", ".")] == ["src/b", None, None, None, "."]
+    assert [lead(path) for path in ("./src//b", "src/../a", "src/../../a", "/a", "out/a", ".")] == [
+        "src/b",
+        "a",
+        None,
+        None,
+        None,
+        ".",
+    ]
 
 
 def test_every_operation_can_happen_in_some_cast() -> None:

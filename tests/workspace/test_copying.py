@@ -29,15 +29,18 @@ def src(tmp_path: Path) -> Path:
     return root
 
 
-def test_files_and_modes_are_copied_and_the_original_is_untouched(src: Path, tmp_path: Path) -> None:
+def test_modes_are_copied_and_what_is_read_only_can_be_written_in_the_copy(src: Path, tmp_path: Path) -> None:
     (src / "run").chmod(0o750)
     (src / "pkg").chmod(0o500)
+    (src / "pkg" / "a.py").chmod(0o444)
     report = copy_tree(src, tmp_path / "deep" / "dst")
     dst = tmp_path / "deep" / "dst"
     assert report == CopyReport(2, 7, (), (), ())
     assert (dst / "pkg" / "a.py").read_bytes() == b"12345"
     assert stat.S_IMODE((dst / "run").stat().st_mode) == 0o750
-    assert stat.S_IMODE((dst / "pkg").stat().st_mode) == 0o500
+    assert stat.S_IMODE((dst / "pkg").stat().st_mode) == 0o700
+    assert stat.S_IMODE((dst / "pkg" / "a.py").stat().st_mode) == 0o644
+    assert stat.S_IMODE((src / "pkg" / "a.py").stat().st_mode) == 0o444
     assert names_in(dst.parent) == ["dst"]
 
 

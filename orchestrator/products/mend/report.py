@@ -185,7 +185,9 @@ def _work(entries: tuple[Entry, ...]) -> tuple[tuple[str, int, int], ...]:
 
 def _headline(data: MendReport) -> str:
     fixed, rejected = data.fates["fixed"], data.fates["rejected"]
-    counts = f"{data.findings} findings in {data.files} files: {fixed} fixed, {rejected} rejected"
+    missed = data.fates["not applied"]
+    more = f", {missed} not applied" if missed else ""
+    counts = f"{data.findings} findings in {data.files} files: {fixed} fixed, {rejected} rejected{more}"
     return f"{counts}; {data.verdict}: {data.reason}"
 
 
