@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.capability import Capability
 from orchestrator.facts import PERMIT, Attempt, Facts
+from orchestrator.gathering import Asked
 from orchestrator.policy import decide
 from tests.bench.workload import Prepared, opened, worker_with
 
@@ -45,7 +46,9 @@ async def facts_of(tools: int) -> Facts:
     async with opened(Prepared(), worker_with(tools), watched=False) as bench:
         capability = Capability(bench.supervisor.bridge, bench.root, "t0001", bench.policy, None, 1)
         known = bench.root.resolved.tools["read_5"]
-        return bench.supervisor.bridge._gathering.facts(capability, "read_5", known, {"path": "a.py", "line": 1})
+        return bench.supervisor.bridge._gathering.facts(
+            Asked(capability, "read_5", "c1", known, {"path": "a.py", "line": 1})
+        )
 
 
 async def gathering(tools: int, count: int) -> float:
@@ -55,6 +58,5 @@ async def gathering(tools: int, count: int) -> float:
         bridge = bench.supervisor.bridge
         capability = Capability(bridge, bench.root, "t0001", bench.policy, None, 1)
         known = bench.root.resolved.tools["read_5"]
-        return median_us(
-            count, lambda: decide(attempt, bridge._gathering.facts(capability, "read_5", known, arguments))
-        )
+        asked = Asked(capability, "read_5", "c1", known, arguments)
+        return median_us(count, lambda: decide(attempt, bridge._gathering.facts(asked)))

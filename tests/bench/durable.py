@@ -13,12 +13,12 @@ import threading
 from collections import deque
 from pathlib import Path
 
-from actors.grants import Access
+from actors.grants import Access, Grants
 from actors.messages import CallFinished, ToolResult
 from orchestrator.clock import LoopClock
 from orchestrator.events import Events
 from orchestrator.journal.journal import Journal
-from orchestrator.journal.records import CallIntended, Entry, encode
+from orchestrator.journal.records import ActorSpawned, CallIntended, Entry, encode
 from orchestrator.journal.sqlite import SqliteStore
 from orchestrator.journal.state import SessionState
 from tests.bench.samples import Stopwatch
@@ -113,6 +113,8 @@ async def append(count: int) -> float:
         store = SqliteStore(Path(folder, "journal.db"))
         log = await store.create("bench", title="bench", labels={})
         journal = Journal(store, log, SessionState(), LoopClock(), Events(1))
+        journal.append(ACTOR, ActorSpawned("child", "f", "", Grants(), 1))
+        await journal.sync()
 
         async def worker(first: int) -> None:
             for number in range(first, count // 2, IN_FLIGHT):

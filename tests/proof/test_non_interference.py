@@ -14,7 +14,7 @@ from tests.proof.leaks import FOCUS_LEAKS, LEAKS
 from tests.proof.machine import search
 from tests.proof.naive import Held, held, lead
 from tests.proof.operations import OPERATIONS
-from tests.proof.pool import CASTS, OWNER
+from tests.proof.pool import ATTEMPTS, CASTS, NARROWINGS, OWNER
 from tests.proof.small import histories, play
 from tests.proof.smaller import smallest, without
 from tests.proof.society import Society
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tests.proof.step import Operation
+    from tests.proof.terms import Cast
 
 
 @pytest.mark.requirement("I3", "I5", "I6")
@@ -63,6 +64,26 @@ def test_a_leak_of_focus_is_found_without_any_specification(leak: Callable[[], A
         tally, words = search(400, seed=3, against_specification=False)
     assert tally.differed == 1
     assert "without the policies of all but" in words
+
+
+@pytest.mark.requirement("I3", "I7")
+@pytest.mark.parametrize("cast", CASTS, ids=lambda cast: cast.root.role)
+def test_every_attempt_is_answered_as_the_specification_says(cast: Cast) -> None:
+    async def run(tally: Tally) -> None:
+        for narrowing in NARROWINGS:
+            world = World(cast, tally)
+            await world.open()
+            try:
+                await world.do(OpenTurn("boss", OPEN_FOCUS, narrowing))
+                for name, arguments in ATTEMPTS:
+                    if world.society.root.open:
+                        await world.do(Call("boss", name, arguments))
+            finally:
+                await world.close()
+
+    tally = Tally()
+    asyncio.run(run(tally))
+    assert tally.calls > len(NARROWINGS)
 
 
 def test_what_differs_is_told_in_words_and_made_smaller() -> None:
