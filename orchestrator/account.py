@@ -71,6 +71,15 @@ class Account:
                     reserved[figure] += given[figure] or 0.0
         return Budget(**given)  # type: ignore[arg-type]  # each figure keeps the type of its field
 
+    def hold(self, given: Budget) -> None:
+        """Set aside again what a child was given before a resume."""
+        if self.limit == UNLIMITED:
+            return
+        reserved = self._reserved = self._reserved or dict.fromkeys(FIGURES, 0.0)
+        for figure in ("calls", "tokens", "money"):
+            if getattr(self.limit, figure) is not None:
+                reserved[figure] += getattr(given, figure) or 0.0
+
     def settle(self, child: Account) -> None:
         """Take back what *child*, now gone, did not spend, and book what it did."""
         if self._reserved is None:

@@ -79,7 +79,6 @@ class Bridge:
         grants = member.authority(capability.narrowing)
         spent = self._gathering.spent(member, "delegate" if "delegate" in member.resolved.tools else "")
         now = (grants, spent, state.workflow)
-        capability.made_in = self._gathering.place()
         known = capability.offered
         if known is not None and known[0] == now:
             return known[1]
@@ -94,6 +93,10 @@ class Bridge:
                 self._offers[key] = offer
         capability.offered = (now, offer)
         return offer
+
+    def place(self) -> str:
+        """Return where the workflow stands, as a model request is stamped with it."""
+        return self._gathering.place()
 
     def _selected(self, capability: Capability) -> list[Registered]:
         """Return the effective tools; of many, those that the definition's selector chooses and the intrinsic ones."""

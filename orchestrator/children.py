@@ -80,7 +80,9 @@ class Children:
         if definition is None:
             return None
         resolved = self._registry.resolve(definition)
-        grants = member.base if capability.narrowing is None else attenuate(member.base, capability.narrowing)
+        grants = member.to_share()
+        if capability.narrowing is not None:
+            grants = attenuate(grants, capability.narrowing)
         supervisor = self._supervisor
         child = supervisor.spawn(resolved, member, grants, background=background, cause=capability.turn, call=call.id)
         self._task(capability, child, arguments)

@@ -102,12 +102,17 @@ class Gathering:
             context=self.present,
             argument_fault=asked.fault,
             targets=targets,
-            spent=self.spent(member, asked.name),
+            spent=None if self._goes_on(asked) else self.spent(member, asked.name),
             unresolved=unresolved,
             consent=consent or Consent.NONE,
             approver=self._possible,
             delegates=bool(policy.delegable) and "delegate" in member.resolved.tools and policy.permits("delegate"),
         )
+
+    def _goes_on(self, asked: Asked) -> bool:
+        """Tell whether the call has started its child already, before a crash: finding it again costs nothing."""
+        path = asked.capability.member.path
+        return asked.name == "delegate" and f"{path}\0{asked.call}" in self._journal.state.by_call
 
     async def standing(self, capability: Capability, tool: str) -> Standing | None:
         """Ask the host about the caller, once; ``None`` where the host has no hook."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from actors.grants import Access, Grants, at_most, covers
 from actors.roles import ROLES
+from actors.roles.role import RESERVED_NAMESPACES
 from orchestrator.errors import LoanRefused
 from orchestrator.journal.records import LoanEnded, LoanMade
 
@@ -23,9 +24,11 @@ __all__ = ["end_loans", "lend_to"]
 def lend_to(journal: Journal, lender: Member, borrower: Member, grants: Grants, until: str) -> str:
     """Lend *grants* until the turn *until* ends; return the loan's id. Raises `LoanRefused`, recording nothing."""
     ceiling = ROLES[borrower.resolved.definition.role].loan_ceiling
+    system = (name for name in grants.authorities if name.partition(".")[0] in RESERVED_NAMESPACES)
+    capped = Grants(system, grants.access, grants.roots)
     faults = [
         *_above(grants, lender.base, f"{lender.path} holds"),
-        *_above(grants, ceiling, f"{borrower.path} may hold"),
+        *_above(capped, ceiling, f"{borrower.path} may hold"),
     ]
     if faults:
         raise LoanRefused(lender.path, borrower.path, tuple(faults))

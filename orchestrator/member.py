@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.grants import attenuate, lend
+import attrs
+
+from actors.grants import UNLIMITED, attenuate, lend
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,6 +76,10 @@ class Member:
             if loan.until == turn:
                 held = lend(held, loan.grants)
         return held if narrowing is None else attenuate(held, narrowing)
+
+    def to_share(self) -> Grants:
+        """Return what a child may be given at most, no budget asked for: loans and the turn's focus stay here."""
+        return attrs.evolve(self.base, budget=UNLIMITED)
 
     def lost_authorities(self) -> frozenset[str]:
         """Return the authorities that loans gave once and do not give any more."""

@@ -94,6 +94,20 @@ def revive(supervisor: Supervisor, registry: Registry, folded: SessionState, pri
         member = supervisor.admit(state.path, resolved, parent, record, keep=not state.task and parent is not None)
         member.base = grants
         member.account.spend(state.spent, state.spent.calls)
+        if parent is not None:
+            parent.account.hold(record.grants.budget)
+    for state in folded.actors.values():
+        if state.exited:
+            payer = _payer(supervisor, folded, state.spawned.parent)
+            if payer is not None:
+                payer.account.spend(state.spent, state.spent.calls)
+
+
+def _payer(supervisor: Supervisor, folded: SessionState, path: str) -> Member | None:
+    """Return the nearest live actor at or above *path*: it has paid for what an actor that is gone has spent."""
+    while path and path not in supervisor.members:
+        path = folded.actors[path].spawned.parent
+    return supervisor.members.get(path)
 
 
 def _no_wider(recorded: Grants, present: Grants) -> Grants:

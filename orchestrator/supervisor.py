@@ -218,9 +218,10 @@ class Supervisor:
 
     def offered(self, actor: Actor, offer: Offer) -> None:
         """Record what is really offered, where it differs from what was offered last in this turn."""
-        last = self.journal.state.actors[actor.path].offered
-        capability = self.members[actor.path].capability
-        made_in = "" if capability is None else capability.made_in
+        last, capability = self.journal.state.actors[actor.path].offered, self.members[actor.path].capability
+        made_in = self.bridge.place()
+        if capability is not None:
+            capability.made_in = made_in
         if last is None or last.tools is not offer.names or last.made_in != made_in:
             self.journal.append(actor.path, OfferMade(actor.state.turn, offer.fingerprint, offer.names, made_in))
 

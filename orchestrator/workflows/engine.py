@@ -227,7 +227,7 @@ class Engine:
         member = self._supervisor.members.get(path)
         if member is None:
             resolved = self._registry.resolve(self._definitions[step.agent])
-            member = self._supervisor.spawn(resolved, parent, parent.base, call=call, keep=keep)
+            member = self._supervisor.spawn(resolved, parent, parent.to_share(), call=call, keep=keep)
         member.keep = keep
         return member
 

@@ -16,7 +16,16 @@ from tests.contracts.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("scripts/run", "scripts/setup", "scripts/test", "scripts/check", ".ci/run")
+COMMANDS = (
+    "scripts/run",
+    "scripts/setup",
+    "scripts/test",
+    "scripts/check",
+    "scripts/bench",
+    "scripts/prove",
+    "scripts/mutate",
+    ".ci/run",
+)
 
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
