@@ -123,16 +123,9 @@ class Supervisor:
             budget = parent.account.reserve(grants.budget)
             if budget != base.budget:
                 base = Grants(base.authorities, base.access, base.roots, budget)
-        record = ActorSpawned(
-            definition.name,
-            definition.fingerprint,
-            parent.path if parent else "",
-            base,
-            number,
-            background,
-            cause,
-            call,
-        )
+        above = "" if parent is None else parent.path
+        name, fingerprint = definition.name, definition.fingerprint
+        record = ActorSpawned(name, fingerprint, above, base, number, background, cause, call)
         self.journal.append(path, record)
         return self.admit(path, resolved, parent, record, keep=keep)
 
