@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from actors.errors import DefinitionError
-from actors.grants import covers
+from actors.grants import Access, covers
 from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
 from actors.roles.role import RESERVED_NAMESPACES, Role
 from actors.schema import canonical, digest, schema_faults
 from actors.selection import Selector
 from actors.states import StateChart
-from actors.tools import TOOL_NAME, Tool
+from actors.tools import TOOL_NAME, Approval, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -241,6 +241,11 @@ def _tool_faults(definition: AgentDefinition) -> Iterator[str]:
             yield (
                 f"tool {tool.name!r} has access {tool.access.value!r}, above what a {definition.role.value} may do "
                 f"({spec.ceiling.access.value!r}); give it to another role"
+            )
+        if spec.asks_before_external and tool.access is Access.EXTERNAL and tool.approval is Approval.NEVER:
+            yield (
+                f"tool {tool.name!r} reaches outside without approval, which a {definition.role.value} may not do; "
+                "give it approval 'each_call', or give it to a run actor"
             )
         for authority in sorted(tool.authorities):
             reserved = authority.partition(".")[0] in RESERVED_NAMESPACES

@@ -29,6 +29,7 @@ __all__ = ["Desk"]
 DEFAULT_PIECE = 16_384
 MAX_LINES = 200
 MAX_UNKNOWN = 20
+MAX_KNOWN = 40
 
 
 class Desk:
@@ -70,7 +71,10 @@ class Desk:
             shown = ", ".join(clip(name, MAX_NAME) for name in unknown[:MAX_UNKNOWN])
             close = {near for name in unknown for near in get_close_matches(name[:MAX_NAME], catalog, n=3)}
             hint = f" Close names: {', '.join(sorted(close))}." if close else ""
-            return Delivered(f"unknown=[{shown}].{hint} Your tools: {', '.join(catalog)}.", failed=True)
+            rest = len(catalog) - MAX_KNOWN
+            more = f" and {rest} more" if rest > 0 else ""
+            known = f"{', '.join(list(catalog)[:MAX_KNOWN])}{more}"
+            return Delivered(f"unknown=[{shown}].{hint} Your tools: {known}.", failed=True)
         return [spec(*catalog[name]) for name in sorted(set(wanted))]
 
     async def find_tools(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:

@@ -102,7 +102,8 @@ def authority(attempt: Attempt, facts: Facts) -> Denial | None:
     if not missing:
         return None
     if any(covers(facts.expired, name) for name in missing):
-        message = f"{attempt.name} needs {', '.join(missing)}, which was on loan to {facts.actor}; the loan has ended."
+        needs = ", ".join(missing)
+        message = f"{attempt.name} needs {needs}, on loan to {facts.actor} for an earlier turn; the loan has ended."
         return deny("grant_expired", attempt.name, facts.actor, message)
     message = f"{attempt.name} needs the authority {', '.join(missing)}, which {facts.actor} does not hold."
     return deny("authority_missing", attempt.name, facts.actor, message)
@@ -174,7 +175,7 @@ def effect(attempt: Attempt, facts: Facts) -> Denial | None:
 
 CONSENT = {
     Consent.MISMATCH: ("approval_mismatch", "what was approved is not this call"),
-    Consent.EXPIRED: ("approval_expired", "nobody answered in time, or the yes has run out"),
+    Consent.EXPIRED: ("approval_expired", "by the wall clock nobody answered in time, or the yes has run out"),
     Consent.REJECTED: ("approval_rejected", "a person said no"),
     Consent.USED: ("approval_used", "the approval was used already"),
 }

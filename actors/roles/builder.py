@@ -1,4 +1,7 @@
-"""The builder: plans, and starts the others. It may do anything its principal may, external effects with approval."""
+"""The builder: plans, and starts the others. It may do anything its principal may, external effects with approval.
+
+A definition that gives a builder an external tool without approval is refused.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ BUILDER = RoleSpec(
     role=Role.BUILDER,
     ceiling=CEILING,
     loan_ceiling=CEILING,
+    asks_before_external=True,
     instructions="You are the builder. Understand the goal, plan, and hand each part to the agent made for it.",
     may_start=frozenset({Role.RUN, Role.REVIEWER, Role.FIXER, Role.CHILD}),
 )

@@ -33,7 +33,10 @@ class Role(enum.StrEnum):
 
 @attrs.frozen
 class RoleSpec:
-    """A role's ceiling (without loans), its ceiling with loans, its text, the roles it may start, its own tools."""
+    """A role's ceiling (without loans), its ceiling with loans, its text, the roles it may start, its own tools.
+
+    A role that ``asks_before_external`` has no tool of access ``external`` that runs without a person's approval.
+    """
 
     role: Role
     ceiling: Grants
@@ -41,6 +44,7 @@ class RoleSpec:
     instructions: str
     may_start: frozenset[Role]
     tools: tuple[str, ...] = ()
+    asks_before_external: bool = False
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ from actors import Access, AgentDefinition, DefinitionError, Role, Skill, Tool, 
 from actors.definition import MCPSource, address
 from actors.intrinsics import INTRINSICS
 from actors.roles import ROLES
+from actors.tools import Approval
 
 
 async def run(_: object, __: object) -> str:
@@ -90,6 +91,14 @@ def test_a_tool_above_the_ceiling_of_the_role_is_refused() -> None:
     assert "above what a reviewer may do" in fault
     (fault,) = faults(role=Role.FIXER, tools=(made("mail", Access.EXTERNAL),))
     assert "above what a fixer may do" in fault
+
+
+def test_a_builder_has_no_external_tool_that_runs_without_approval_and_a_run_actor_may() -> None:
+    mail = made("mail", Access.EXTERNAL)
+    (fault,) = faults(tools=(mail,))
+    assert "'mail' reaches outside without approval, which a builder may not do" in fault
+    assert agent(tools=(made("mail", Access.EXTERNAL, approval=Approval.EACH_CALL),)).offered
+    assert agent(role=Role.RUN, tools=(mail,)).offered
 
 
 def test_an_authority_the_role_can_never_hold_is_refused_and_one_on_loan_is_not() -> None:

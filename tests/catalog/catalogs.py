@@ -34,8 +34,8 @@ def declared(name: str, *, says: Annotations | None = None, size: int | None = N
 
 
 def agent(*tools: Tool, name: str = "boss", **more: Any) -> AgentDefinition:
-    """A builder with these tools."""
-    return AgentDefinition(name, Role.BUILDER, tools=ToolSet(direct=tools), **more)
+    """A run actor with these tools: unlike a builder it may have an external one that nobody approves."""
+    return AgentDefinition(name, Role.RUN, tools=ToolSet(direct=tools), **more)
 
 
 def caller(definition: AgentDefinition, *authorities: str, name: str = "chat", **more: Any) -> Caller:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from orchestrator.cli.main import call
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MANIFEST = """\
 name: shop
@@ -113,9 +110,15 @@ def test_a_workflow_file_is_audited_with_what_its_steps_lend_as_situations(
     assert told["actors"]["planner"]["read_file"]["code"] == "unknown_tool"
 
 
-@pytest.mark.parametrize("product", ["mend", "open-catalog"])
-def test_every_shipped_product_can_be_audited(product: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(["audit", product, "--fail-on", "unresolved_name,over_budget"]) == 0
+TESTS = str(Path(__file__).parents[1])
+
+
+@pytest.mark.parametrize("product", ["mend", "open-catalog", "support-desk"])
+def test_every_shipped_product_is_audited_and_each_of_its_refusals_is_tested(
+    product: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clean = "unresolved_name,over_budget,untested_refusal"
+    assert call(["audit", product, "--tests", TESTS, "--fail-on", clean]) == 0
     assert "tools, " in capsys.readouterr().out
 
 

@@ -122,7 +122,7 @@ GRANTS = st.builds(Grants, AUTHORITIES, st.sampled_from(Access), budget=st.build
 
 
 @pytest.mark.requirement("I3", "I7")
-@given(SOME, SOME, st.booleans(), GRANTS, st.none() | GRANTS, st.sampled_from([Role.BUILDER, Role.CHILD]))
+@given(SOME, SOME, st.booleans(), GRANTS, st.none() | GRANTS, st.sampled_from([Role.RUN, Role.CHILD]))
 def test_offered_permitted_and_executable_are_one_set_for_any_policy_and_grants(
     allowed: frozenset[str],
     denied: frozenset[str],
@@ -264,6 +264,17 @@ async def test_one_bad_name_fails_the_whole_question_and_lists_what_there_is(ask
     assert shown.startswith(f"unknown=[{unknown}].")
     assert "input_schema" not in shown
     assert "hidden" not in shown
+
+
+async def test_the_list_of_what_there_is_stays_short_however_many_tools_there_are() -> None:
+    ledger = Ledger()
+    many = agent(*(ledger.tool(f"tool_{number:03}_{'x' * 40}") for number in range(500)))
+    runner, model = staged(many, call("get_api_spec", tool_name="ghost"), "ok")
+    async with asyncio.timeout(5), runner, runner.start() as session:
+        await session.run("go")
+    text = results(model.requests[1])[0].text
+    assert text.endswith(" and 464 more.")
+    assert len(text) < 3_000
 
 
 @pytest.mark.parametrize("arguments", ["{}", '{"tool_name":[]}', '{"tool_name":" "}'])

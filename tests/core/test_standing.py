@@ -105,7 +105,10 @@ async def test_anybody_else_nobody_and_lowered_access_are_refused_after_one_ques
 ) -> None:
     ledger, host = Ledger(), Host(standing, OK)
     model = ScriptedModel(boss=[call("act"), call("act"), "ok"])
-    async with asyncio.timeout(5), office(agent(ledger.tool("act", access)), model, principal=who(host)) as it:
+    async with (
+        asyncio.timeout(5),
+        office(agent(ledger.tool("act", access), role=Role.RUN), model, principal=who(host)) as it,
+    ):
         await it.session.run("go")
         assert await told(it) == [("act", code), ("act", "ok")]
         (denied, _) = await it.records(CallFinished)
@@ -198,7 +201,10 @@ def forgetful() -> Callable[[AccessCheck], Any]:
 async def test_a_host_that_cannot_tell_is_no_permission_and_no_crash(hook: Any, access: Access) -> None:
     ledger, host = Ledger(), hook()
     model = ScriptedModel(boss=[call("act"), "ok"])
-    async with asyncio.timeout(5), office(agent(ledger.tool("act", access)), model, principal=who(host)) as it:
+    async with (
+        asyncio.timeout(5),
+        office(agent(ledger.tool("act", access), role=Role.RUN), model, principal=who(host)) as it,
+    ):
         assert (await it.session.run("go")).output == "ok"
         ((_, code),) = await told(it)
         assert code in ("access_revoked", "identity_conflict")

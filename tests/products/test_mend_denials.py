@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from actors import Access, AgentDefinition, Grants, Role, ToolSet
 from actors.messages import ModelReply, Results, Said
+from orchestrator.agent import Agent
 from orchestrator.models.function import FunctionModel, as_reply, call
 from orchestrator.products.mend import playbook
 from orchestrator.products.mend.product import PRODUCT
-from orchestrator.runtime import RuntimeConfig
+from orchestrator.products.mend.tools import MEND_TOOLS
+from orchestrator.runtime import Principal, RuntimeConfig
+from orchestrator.testing import ScriptedModel
 from orchestrator.workflows.load import parse_plan
 from orchestrator.workflows.run import WorkflowRun
+from tests.core.stage import calls, results
 from tests.products.tree import FILES, held, plant
 
 if TYPE_CHECKING:
@@ -159,3 +164,17 @@ async def test_a_finding_that_an_agent_words_in_its_own_way_keeps_its_words(tmp_
     assert {(i["place"], i["message"], i["fate"]) for i in report["items"]} == {
         ("somewhere", "I do not like it", "no fix")
     }
+
+
+async def test_each_tool_of_the_job_is_refused_to_an_actor_that_may_not_read_the_workspace(tmp_path: Path) -> None:
+    asked = [call("run_linter"), call("lint_file", path="a.py"), call("verify_tree")]
+    asked += [call("read_fix", fix=1), call("try_fix", fix=1)]
+    definition = AgentDefinition("outsider", Role.CHILD, tools=ToolSet(direct=MEND_TOOLS))
+    stranger = Principal(grants=Grants(("elsewhere.*",), Access.EXTERNAL, (".",)))
+    model = ScriptedModel(outsider=[calls(*asked), "end"])
+    config = RuntimeConfig(model, stranger, workspace=tmp_path)
+    async with asyncio.timeout(10), Agent(definition, config) as agent, agent.start() as session:
+        await session.run("go")
+    refused = {(result.name, result.denial.code) for result in results(model.requests[1]) if result.denial}
+    names = {"run_linter", "lint_file", "verify_tree", "read_fix", "try_fix"}
+    assert refused == {(name, "authority_missing") for name in names}

@@ -119,6 +119,20 @@ async def test_a_call_that_may_not_be_made_is_refused_unasked_with_its_code_and_
     assert len(person.asked) == len(booked(tmp_path))
 
 
+async def test_each_tool_is_stale_in_the_states_that_are_not_its_own(tmp_path: Path) -> None:
+    later = {"preview_refund", "confirm_review", "execute_refund", "send_mail", "close_case"}
+    earlier = {"find_customer", "list_invoices", "open_refund"}
+    mail, invoices = call("send_mail", account="c-17", text="x"), call("list_invoices", account="c-17")
+    first = calls(PREVIEW(), CONFIRM(), refund(), mail, call("close_case"))
+    answers = (first, OPEN(), PREVIEW(), calls(FIND(), invoices, OPEN()), "end")
+    async with asyncio.timeout(5), counter(plays(desk=answers), tmp_path) as it:
+        await it.session.run("go")
+        denials = [result.denial for result in await finished(it) if result.denial is not None]
+    assert {denial.code for denial in denials} == {"stale_state"}
+    assert ({denial.tool for denial in denials[:5]}, {denial.tool for denial in denials[5:]}) == (later, earlier)
+    assert booked(tmp_path) == []
+
+
 async def test_a_call_made_in_a_state_that_an_earlier_call_of_the_same_reply_has_left_is_stale(tmp_path: Path) -> None:
     twice = calls(refund("one"), refund("two"))
     person = Person(yes, yes)

@@ -45,6 +45,7 @@ def fitting(role: str, *names: str) -> tuple[str, ...]:
         name
         for name in names
         if levels.index(TOOLS[name].access) <= able
+        and (role != "builder" or TOOLS[name].access != "external" or TOOLS[name].asks)
         and (
             not TOOLS[name].authority
             or TOOLS[name].authority.startswith("billing.")

@@ -9,7 +9,7 @@ __all__ = ["OPEN_FOCUS", "STATES", "Cast", "Focus", "Holding", "Node"]
 # The states of the workflow: the tools of each, and which tool's success moves it where. The first is the initial one.
 STATES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "draft": (("look", "put", "jot", "sign"), {"jot": "final"}),
-    "final": (("look", "mail", "sign", "stall"), {"mail": "draft"}),
+    "final": (("look", "put", "sign", "stall"), {"put": "draft"}),
 }
 
 

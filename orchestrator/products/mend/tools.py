@@ -97,7 +97,10 @@ async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
 
 @tool(**READS)
 async def verify_tree(context: ToolContext) -> dict[str, Any]:
-    """Check the workspace in a throwaway copy: the linter, and whether every file compiles. It changes nothing."""
+    """Check the workspace in a throwaway copy: the linter, and whether every file compiles. It changes nothing.
+
+    Not for what the findings are: see run_linter.
+    """
     root: Path = context.workspace.root
     parent = Path(await to_thread.run_sync(tempfile.mkdtemp, None, "verify-"))
     try:
