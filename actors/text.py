@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["clean", "clip"]
+__all__ = ["MAX_SHOWN", "clean", "clip"]
+
+MAX_SHOWN = 256
+"""How many characters of a path an error repeats."""
 
 
 def clean(text: str) -> str:

@@ -114,8 +114,9 @@ class Tool:
     ``input_schema`` is a JSON Schema for an object, as canonical text. ``needs`` names the context fields a call must
     find present. ``timeout_s`` is in seconds, ``None`` for no limit. ``parallel_safe`` lets calls of one step overlap
     although they write. ``effect_key`` names the arguments that make two calls the same effect (``None``: all of
-    them). ``idempotency_key`` names the argument by which the tool's target itself drops a repeat. ``targets`` names
-    the arguments that hold workspace paths. ``output_limit_bytes`` bounds what the model is shown.
+    them), and so what a person is shown as the target of a call without paths. ``idempotency_key`` names the argument
+    by which the tool's target itself drops a repeat. ``targets`` names the arguments that hold workspace paths.
+    ``output_limit_bytes`` bounds what the model is shown.
 
     Raises `DefinitionError` listing every fault.
     """

@@ -136,11 +136,12 @@ class Approvals:
             return approval
         assert self._approver is not None
         text = canonical_arguments(arguments)
-        name = f"a{len(state.approvals) + 1:04d}"
-        target = ", ".join(str(arguments[field]) for field in sorted(known.tool.targets) if field in arguments)
+        approval_id = f"a{len(state.approvals) + 1:04d}"
+        names = known.tool.targets or known.tool.effect_key or ()
+        target = ", ".join(str(arguments[name]) for name in sorted(names) if name in arguments)
         expires = self._clock.wall_ms() + int(self._approver.expires_s * 1000)
         asked = ApprovalAsked(
-            name,
+            approval_id,
             capability.turn,
             call,
             known.tool.name,
@@ -152,7 +153,7 @@ class Approvals:
             expires,
         )
         self._journal.append(path, asked)
-        return state.approvals[name]
+        return state.approvals[approval_id]
 
     def question(self, name: str) -> Question:
         """Return what a person is shown of the approval *name*."""

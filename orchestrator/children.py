@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from actors.grants import at_most, attenuate
 from actors.messages import StopReason, TurnOrigin
+from actors.text import clip
 from orchestrator.context import PARKED, Delivered
+from orchestrator.denials import MAX_NAME
 from orchestrator.journal.records import ChildStatus, TurnAccepted
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ class Children:
             if child is None:
                 names = ", ".join(d.address for d in member.resolved.definition.children)
                 return Delivered(
-                    f"There is no agent {arguments['child']!r} to start. You may start: {names}.", failed=True
+                    f"There is no agent {clip(arguments['child'], MAX_NAME)!r} to start. You may start: {names}.",
+                    failed=True,
                 )
             path = child.path
             await self._supervisor.journal.sync()
@@ -192,7 +195,7 @@ class Children:
     def _unknown(self, capability: Capability, arguments: Mapping[str, Any]) -> Delivered:
         paths = self._supervisor.journal.state.children.get(capability.member.path, [])
         names = ", ".join(path.rpartition("/")[2] for path in paths[-20:]) or "none"
-        return Delivered(f"You have no child {arguments['child']!r}. Yours: {names}.", failed=True)
+        return Delivered(f"You have no child {clip(arguments['child'], MAX_NAME)!r}. Yours: {names}.", failed=True)
 
     def _describe(self, path: str) -> dict[str, Any]:
         state = self._supervisor.journal.state

@@ -58,7 +58,7 @@ class Desk:
             if skill.name == arguments["name"]:
                 return skill.text
         names = ", ".join(skill.name for skill in skills)
-        return Delivered(f"You have no skill {arguments['name']!r}. Yours: {names}.", failed=True)
+        return Delivered(f"You have no skill {clip(arguments['name'], MAX_NAME)!r}. Yours: {names}.", failed=True)
 
     async def get_api_spec(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
         """Return each named tool's description, schema and verdict; one bad name fails the whole call."""
@@ -88,7 +88,7 @@ class Desk:
         """Return a piece of a stored output; offsets count characters."""
         text = self._output(capability, arguments["handle"])
         if text is None:
-            return Delivered(f"You have no stored output {arguments['handle']!r}.", failed=True)
+            return Delivered(f"You have no stored output {clip(arguments['handle'], MAX_NAME)!r}.", failed=True)
         start = arguments.get("offset", 0)
         end = min(len(text), start + min(arguments.get("limit", DEFAULT_PIECE), DEFAULT_PIECE))
         return f"characters {start} to {end} of {len(text)}:\n{text[start:end]}"
@@ -97,7 +97,7 @@ class Desk:
         """Return the lines of a stored output that contain a text, with their numbers."""
         text = self._output(capability, arguments["handle"])
         if text is None:
-            return Delivered(f"You have no stored output {arguments['handle']!r}.", failed=True)
+            return Delivered(f"You have no stored output {clip(arguments['handle'], MAX_NAME)!r}.", failed=True)
         found = [(n, line[:500]) for n, line in enumerate(text.splitlines(), 1) if arguments["text"] in line]
         shown = "\n".join(f"{number}: {line}" for number, line in found[:MAX_LINES])
         return f"{len(found)} lines contain it.\n{shown}"

@@ -15,7 +15,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from actors.grants import Access, covers, root_covers
-from actors.text import clip
+from actors.text import MAX_SHOWN, clip
 from actors.tools import Approval
 from orchestrator.denials import MAX_NAME, deny
 from orchestrator.facts import PERMIT, Attempt, Capability, Consent, Facts, Identity, NeedsApproval, Source
@@ -142,12 +142,13 @@ def targets(attempt: Attempt, facts: Facts) -> Denial | None:
         return None
     for target in facts.targets:
         if not target.inside:
-            message = f"{attempt.name} was not run: {target.requested!r} is outside the workspace ({target.rule})."
+            path = clip(target.requested, MAX_SHOWN)
+            message = f"{attempt.name} was not run: {path!r} is outside the workspace ({target.rule})."
             return deny("path_outside_workspace", attempt.name, facts.actor, message)
         writes = facts.tool is not None and facts.tool.access is not Access.READ
         if writes and not any(root_covers(root, target.resolved) for root in facts.grants.roots):
-            roots = ", ".join(sorted(facts.grants.roots)) or "none"
-            message = f"{attempt.name} was not run: {target.resolved!r} is under no granted write root ({roots})."
+            path, roots = clip(target.resolved, MAX_SHOWN), ", ".join(sorted(facts.grants.roots)) or "none"
+            message = f"{attempt.name} was not run: {path!r} is under no granted write root ({roots})."
             return deny("path_outside_workspace", attempt.name, facts.actor, message)
     return None
 

@@ -47,6 +47,7 @@ TOOL_KEYS = (
     "effect",
     "authorities",
     "needs",
+    "effect_key",
     "input_schema",
     "approval",
     "annotations",
@@ -169,6 +170,8 @@ class Reading:
             given["authorities"] = read_authorities(section, held=False)
         if section.node.get("needs") is not None:
             given["needs"] = read_fields(section, "needs")
+        if section.node.get("effect_key") is not None:
+            given["effect_key"] = tuple(word.text for word in section.words("effect_key"))
         schema = section.mapping("input_schema")
         if schema is not None:
             given["input_schema"] = canonical(read_schema(schema, self.faults))

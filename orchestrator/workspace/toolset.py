@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.errors import ToolFault
 from actors.grants import Access
+from actors.text import MAX_SHOWN, clip
 from actors.tools import Reconciled, ToolContext, tool
 from orchestrator.workspace import tools as files
 from orchestrator.workspace.refusal import WorkspaceRefused
@@ -28,7 +29,7 @@ async def _told(work: Awaitable[str]) -> str:
     try:
         return await work
     except WorkspaceRefused as refused:
-        raise ToolFault(f"{refused.path}: {refused.rule}.", remedy=refused.remedy) from refused
+        raise ToolFault(f"{clip(refused.path, MAX_SHOWN)}: {refused.rule}.", remedy=refused.remedy) from refused
 
 
 @tool(**READS, output_limit_bytes=524_288)

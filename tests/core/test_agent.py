@@ -108,6 +108,30 @@ async def test_a_session_that_is_open_cannot_be_resumed_beside_itself_and_stays_
         assert (await session.run("go")).output == "ok"
 
 
+async def test_closing_an_older_session_again_leaves_the_newer_one_of_its_id_open() -> None:
+    runner, _ = staged(agent(), "one", "two")
+    async with asyncio.timeout(5), runner:
+        async with runner.start() as older:
+            await older.run("first")
+        async with runner.start(older.snapshot()) as newer:
+            await older.close()
+            with pytest.raises(StoreError):
+                await enter(runner, newer.snapshot())
+            assert (await newer.run("second")).output == "two"
+
+
+async def test_a_handle_names_no_model_and_the_one_it_resumes_with_is_told_everything() -> None:
+    first, _ = staged(agent(), "from the first")
+    async with asyncio.timeout(5), first:
+        async with first.start() as session:
+            await session.run("one")
+        other = ScriptedModel(boss=["from the other"])
+        second = Agent(agent(), RuntimeConfig(other, store=first._store))
+        async with second.start(session.snapshot()) as session:
+            assert (await session.run("two")).output == "from the other"
+    assert said(other.requests[0]) == ["one", "two"]
+
+
 @pytest.mark.requirement("I1")
 async def test_a_handle_resumes_only_with_the_definition_it_was_made_with_and_only_for_its_owner() -> None:
     first, _ = staged(agent(instructions="one"), "ok")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors import Access, Tool
+from actors import Access, Role, Skill, Tool
 from actors.messages import Outcome, ReplyStop
 from orchestrator.arguments import canonical_arguments, effect_key, parse
 from orchestrator.journal.records import Noted
 from orchestrator.registry import compile_schema
 from orchestrator.testing import call
+from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 from tests.core.stage import Ledger, agent, calls, raw, results, staged, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ANY = compile_schema('{"type":"object"}')
 PUT = compile_schema(
@@ -212,3 +216,31 @@ async def test_the_name_of_a_call_is_not_echoed_without_bound() -> None:
     assert answered.denial.code == "unknown_tool"
     assert len(answered.text) <= 2000
     assert len(result.failures[0]) <= 4000
+
+
+async def test_oa_runner_no_failure_repeats_a_long_argument(tmp_path: Path) -> None:
+    long = "x" * 50_000
+    child = agent(name="kid", role=Role.CHILD)
+    skill = Skill("s", "what", "text")
+    boss = agent(*WORKSPACE_TOOLS, children=(child,), skills=(skill,))
+    wrong = [
+        call("read_file", path=f"../{long}"),
+        call("read_file", path=f"missing/{'y' * 200}/{'z' * 200}"),
+        call("read_file", path=long),
+        call("read_file", path="a", **{long: 1}),
+        call("diff_patch_workspace_file", path=long, diff="d"),
+        call("read_skill", name=long),
+        call("read_output", handle=long),
+        call("search_output", handle=long, text="x"),
+        call("get_api_spec", tool_name=long),
+        call("delegate", child=long, task="t"),
+        call("message_child", child=long, text="t"),
+        call("child_status", child=long),
+        call(long),
+    ]
+    runner, model = staged(boss, calls(*wrong), "ok", workspace=tmp_path)
+    async with asyncio.timeout(10), runner, runner.start() as session:
+        await session.run("go")
+    told = results(model.requests[1])
+    assert all(result.outcome is not Outcome.OK for result in told)
+    assert [r.name[:20] for r in told if len(r.denial.text if r.denial else r.text) > 1_000] == []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.messages import Denial
 from actors.selection import Selector
 from orchestrator.catalog.budget import encoded
 from orchestrator.catalog.viewpoint import Viewpoint
@@ -121,6 +123,16 @@ def test_oa_reach_each_caller_of_the_open_catalog_is_offered_only_what_it_can_ru
     chosen = choose(Selector(top_k=37, always_include=everything), catalog, "deploy a worker")
     assert absent.isdisjoint(chosen.names)
     assert present <= set(chosen.names)
+
+
+def test_oa_reach_a_caller_that_nobody_owns_is_offered_nothing_that_needs_an_owner() -> None:
+    subject = subject_of("open-catalog")
+    nobody = attrs.evolve(subject.callers[0], name="nobody", context=())
+    view = Viewpoint(nobody)
+    names = [tool.name for tool in nobody.definition.offered]
+    offered = {name for name in names if not isinstance(decide(Attempt(name, call=False), view.facts(name)), Denial)}
+    assert offered.isdisjoint({"capture_issue", "computer_list", "deep_work", "incident_lookup", "scv_deploy"})
+    assert "module_discover" in offered
 
 
 def test_intrinsic_tools_are_no_candidates() -> None:

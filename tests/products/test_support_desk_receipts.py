@@ -92,6 +92,7 @@ async def test_what_is_asked_and_answered_is_on_record_with_its_call_and_its_ter
         (answer,) = await it.records(ApprovalAnswered)
     assert (record.tool, record.version, len(record.digest), len(record.revision)) == ("execute_refund", "1", 64, 16)
     assert record.arguments == '{"account":"c-17","amount":"10.00","invoice":"i-302"}'
+    assert record.target == "c-17, i-302"
     assert (answer.approved, answer.by, answer.reason, answer.digest) == (True, "ada", "a regular", record.digest)
 
 
