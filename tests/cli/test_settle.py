@@ -65,3 +65,19 @@ def test_an_effect_that_there_is_not_is_told_with_those_there_are(desk: Desk) ->
     assert said.code == 2
     assert KEY in said.err
     assert unresolved(desk, session) == [KEY]
+
+
+def test_while_a_session_is_open_nobody_settles_or_resumes_it_and_its_history_stays(desk: Desk) -> None:
+    session = with_an_unresolved_effect(desk)
+    store = open_store(f"sqlite:///{desk.home / 'sessions.db'}")
+    with asyncio.Runner() as holder:
+        log, before = holder.run(store.resume(session))
+        for command in (["settle", session, KEY, "--happened"], ["resume", session]):
+            said = desk.say("sessions", *command)
+            assert (said.code, session in said.err, "Traceback" in said.err) == (2, True, False), said.err
+        holder.run(log.close("closed"))
+        log, after = holder.run(store.resume(session))
+        assert list(after) == list(before)
+        holder.run(log.close("closed"))
+        holder.run(store.close())
+    assert unresolved(desk, session) == [KEY]
