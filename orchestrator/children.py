@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.grants import at_most, attenuate
 from actors.messages import StopReason, TurnOrigin
-from actors.text import clip
+from actors.text import clip, listed
 from orchestrator.context import PARKED, Delivered
 from orchestrator.denials import MAX_NAME
 from orchestrator.journal.records import ChildStatus, TurnAccepted
@@ -62,7 +62,7 @@ class Children:
         if path is None:
             child = self._start(capability, call, arguments, background=background)
             if child is None:
-                names = ", ".join(d.address for d in member.resolved.definition.children)
+                names = listed(child.address for child in member.resolved.definition.children)
                 return Delivered(
                     f"There is no agent {clip(arguments['child'], MAX_NAME)!r} to start. You may start: {names}.",
                     failed=True,
@@ -194,7 +194,7 @@ class Children:
 
     def _unknown(self, capability: Capability, arguments: Mapping[str, Any]) -> Delivered:
         paths = self._supervisor.journal.state.children.get(capability.member.path, [])
-        names = ", ".join(path.rpartition("/")[2] for path in paths[-20:]) or "none"
+        names = listed(path.rpartition("/")[2] for path in reversed(paths))
         return Delivered(f"You have no child {clip(arguments['child'], MAX_NAME)!r}. Yours: {names}.", failed=True)
 
     def _describe(self, path: str) -> dict[str, Any]:

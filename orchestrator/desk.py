@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors.messages import Denial
-from actors.text import clip
+from actors.text import clip, listed
 from orchestrator.context import Delivered
 from orchestrator.denials import MAX_NAME
 from orchestrator.discovery import Snapshot, discover, find
@@ -29,7 +29,6 @@ __all__ = ["Desk"]
 DEFAULT_PIECE = 16_384
 MAX_LINES = 200
 MAX_UNKNOWN = 20
-MAX_KNOWN = 40
 
 
 class Desk:
@@ -57,7 +56,7 @@ class Desk:
         for skill in skills:
             if skill.name == arguments["name"]:
                 return skill.text
-        names = ", ".join(skill.name for skill in skills)
+        names = listed(skill.name for skill in skills)
         return Delivered(f"You have no skill {clip(arguments['name'], MAX_NAME)!r}. Yours: {names}.", failed=True)
 
     async def get_api_spec(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
@@ -71,10 +70,7 @@ class Desk:
             shown = ", ".join(clip(name, MAX_NAME) for name in unknown[:MAX_UNKNOWN])
             close = {near for name in unknown for near in get_close_matches(name[:MAX_NAME], catalog, n=3)}
             hint = f" Close names: {', '.join(sorted(close))}." if close else ""
-            rest = len(catalog) - MAX_KNOWN
-            more = f" and {rest} more" if rest > 0 else ""
-            known = f"{', '.join(list(catalog)[:MAX_KNOWN])}{more}"
-            return Delivered(f"unknown=[{shown}].{hint} Your tools: {known}.", failed=True)
+            return Delivered(f"unknown=[{shown}].{hint} Your tools: {listed(catalog)}.", failed=True)
         return [spec(*catalog[name]) for name in sorted(set(wanted))]
 
     async def find_tools(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:

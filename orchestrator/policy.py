@@ -15,7 +15,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from actors.grants import Access, covers, root_covers
-from actors.text import MAX_SHOWN, clip
+from actors.text import MAX_SHOWN, clip, listed
 from actors.tools import Approval
 from orchestrator.denials import MAX_NAME, deny
 from orchestrator.facts import PERMIT, Attempt, Capability, Consent, Facts, Identity, NeedsApproval, Source
@@ -44,7 +44,7 @@ def registered(attempt: Attempt, facts: Facts) -> Denial | None:
         return None
     close = difflib.get_close_matches(attempt.name[:MAX_NAME], facts.names, n=3, cutoff=0.5)
     message = f"{facts.actor} has no tool {clip(attempt.name, MAX_NAME)!r}."
-    remedy = f"Close names you have: {', '.join(close)}." if close else f"You have: {', '.join(facts.names[:40])}."
+    remedy = f"Close names you have: {', '.join(close)}." if close else f"You have: {listed(facts.names)}."
     return deny("unknown_tool", attempt.name, facts.actor, message, remedy)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from tests.proof.kernel_values import encoded
 from tests.proof.people import written_out
 from tests.proof.pool import LOANS, NARROWINGS, PRINCIPALS, foci
 from tests.proof.step import Step, idle, tools_of
@@ -196,9 +195,9 @@ class Resume(Step):
     principal: Holding
 
     @classmethod
-    def choices(cls, society: Society) -> list[tuple[Sequence[object], ...]]:
-        """Any time but for the gap below."""
-        return [] if cut_off(society) else [(("",), PRINCIPALS)]
+    def choices(cls, _: Society) -> list[tuple[Sequence[object], ...]]:
+        """Any time."""
+        return [(("",), PRINCIPALS)]
 
     async def act(self, stage: Stage) -> str:
         """Close and open."""
@@ -238,13 +237,3 @@ class Transition(Step):
 
     def __str__(self) -> str:
         return f"the host moves the workflow to {self.state}"
-
-
-def cut_off(society: Society) -> bool:
-    """A known gap: a ``delegate`` that waits for its child is decided anew at a resume, and may be refused then.
-
-    Until it finds its child whatever the gates say by now, no history resumes at such a moment.
-    """
-    waiting = [actor for actor in society.alive() if actor.waits_for is not None and actor.turns]
-    task = encoded(child="x", task="x")
-    return any(society.decide(actor.path, "delegate", task) != "permitted" for actor in waiting)
