@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.naming import CANONICAL, PROVIDER, EdgeNames
+
+if TYPE_CHECKING:
+    import random
 
 ANY_NAME = st.text(st.characters(), min_size=1, max_size=140)
 
@@ -30,7 +33,7 @@ def test_a_legal_name_stays_what_it_is(name: str) -> None:
     assert PROVIDER.name(name) == name
 
 
-@pytest.mark.parametrize(("name", "begin"), [("a.b", "a_b_"), ("n" * 65, "n" * 55 + "_"), ("å", "n"), ("", "n")])
+@pytest.mark.parametrize("name, begin", [("a.b", "a_b_"), ("n" * 65, "n" * 55 + "_"), ("å", "n"), ("", "n")])
 def test_any_other_name_keeps_what_is_legal_of_it_and_gets_a_digest(name: str, begin: str) -> None:
     there = PROVIDER.name(name)
     assert there.startswith(begin)
