@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from actors.errors import DefinitionError
-from actors.grants import Access, covers
 from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
-from actors.roles.role import RESERVED_NAMESPACES, Role
+from actors.roles.role import Role
 from actors.schema import canonical, digest, schema_faults
 from actors.selection import Selector
+from actors.sources import MCPSource
 from actors.states import StateChart
-from actors.tools import TOOL_NAME, Approval, Tool
+from actors.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
 
 __all__ = ["AgentDefinition", "MCPSource", "Skill", "ToolSet", "address"]
 
@@ -78,21 +79,6 @@ class Skill:
     description: str
     text: str
     tools: tuple[str, ...] = attrs.field(default=(), converter=_words)
-
-
-@attrs.frozen
-class MCPSource:
-    """An MCP server whose tools a definition takes in, under ``name__tool`` or, with ``prefix=""``, bare names.
-
-    ``command`` starts a server on standard input and output, ``url`` reaches one over HTTP; exactly one is given.
-    """
-
-    name: str
-    command: tuple[str, ...] = attrs.field(default=(), converter=_words)
-    url: str = ""
-    tools: tuple[str, ...] = attrs.field(default=(), converter=_words)
-    required: bool = True
-    prefix: str | None = None
 
 
 def _tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
@@ -158,7 +144,7 @@ class AgentDefinition:
             "instructions": self.instructions,
             "skills": [attrs.asdict(skill) for skill in self.skills],
             "tools": [tool.declaration() for tool in self.offered],
-            "mcp": [attrs.asdict(source) for source in self.tools.mcp],
+            "mcp": [source.declaration() for source in self.tools.mcp],
             "children": [child.fingerprint for child in self.children],
             "output": self.output,
             **({} if self.tools.states is None else {"states": _chart(self.tools.states)}),
@@ -192,7 +178,8 @@ def _intrinsic(definition: AgentDefinition) -> tuple[str, ...]:
     skills = ("read_skill",) if definition.skills else ()
     children = CHILDREN if definition.children else ()
     finding = () if definition.tools.selector is None else ("find_tools",)
-    return (*READING, *finding, *skills, "ask_person", *children, *ROLES[definition.role].tools)
+    data = ("read_source",) if any(source.data for source in definition.tools.mcp) else ()
+    return (*READING, *finding, *data, *skills, "ask_person", *children, *ROLES[definition.role].tools)
 
 
 def _faults(definition: AgentDefinition) -> Iterator[str]:
@@ -200,13 +187,19 @@ def _faults(definition: AgentDefinition) -> Iterator[str]:
     yield from _skill_faults(definition)
     yield from _tool_faults(definition)
     yield from _source_faults(definition)
-    names = frozenset(tool.name for tool in definition.tools.direct)
+    names = {tool.name for tool in definition.tools.direct}
     for part in (definition.tools.states, definition.tools.selector):
         if part is not None:
-            yield from part.faults(names)
+            come = {name for name in part.named() if _may_come(definition, name)}
+            yield from part.faults(frozenset(names | come))
     yield from _child_faults(definition)
     if definition.output:
         yield from schema_faults(definition.output, set(), label="output")
+
+
+def _may_come(definition: AgentDefinition, name: str) -> bool:
+    """Tell whether *name* may be the name of a tool that a source brings; once they are listed it is known."""
+    return any(name.startswith(source.lead) for source in definition.tools.mcp)
 
 
 def _repeated(names: Iterable[str]) -> Iterator[str]:
@@ -219,12 +212,10 @@ def _repeated(names: Iterable[str]) -> Iterator[str]:
 
 def _skill_faults(definition: AgentDefinition) -> Iterator[str]:
     known = {tool.name for tool in definition.tools.direct} | set(_intrinsic(definition))
-    sources = tuple(f"{source.name}__" for source in definition.tools.mcp)
-    bare = any(source.prefix == "" for source in definition.tools.mcp)
     for skill in definition.skills:
         yield from name_faults(skill.name, "skill")
         for name in skill.tools:
-            if name not in known and not bare and not name.startswith(sources or ("\0",)):
+            if name not in known and not _may_come(definition, name):
                 yield f"skill {skill.name!r} names the tool {name!r}, which the definition does not have"
     for name in _repeated(skill.name for skill in definition.skills):
         yield f"duplicate skill name {name!r}"
@@ -237,20 +228,8 @@ def _tool_faults(definition: AgentDefinition) -> Iterator[str]:
             yield f"tool {tool.name!r} calls itself {INTRINSIC}; only the tools of reserved names are"
         if tool.name in INTRINSICS:
             yield f"tool name {tool.name!r} is reserved for an intrinsic tool; rename yours"
-        if tool.access.level > spec.ceiling.access.level:
-            yield (
-                f"tool {tool.name!r} has access {tool.access.value!r}, above what a {definition.role.value} may do "
-                f"({spec.ceiling.access.value!r}); give it to another role"
-            )
-        if spec.asks_before_external and tool.access is Access.EXTERNAL and tool.approval is Approval.NEVER:
-            yield (
-                f"tool {tool.name!r} reaches outside without approval, which a {definition.role.value} may not do; "
-                "give it approval 'each_call', or give it to a run actor"
-            )
-        for authority in sorted(tool.authorities):
-            reserved = authority.partition(".")[0] in RESERVED_NAMESPACES
-            if reserved and not covers(spec.loan_ceiling.authorities, authority):
-                yield f"tool {tool.name!r} requires {authority!r}, which a {definition.role.value} can never hold"
+        rights = spec.faults(tool.access, tool.approval, tool.authorities)
+        yield from (f"tool {tool.name!r} {fault}" for fault in rights)
         if tool.run is None:
             yield f"tool {tool.name!r} has no function to run"
     for name in _repeated(tool.name for tool in definition.tools.direct):
@@ -260,10 +239,7 @@ def _tool_faults(definition: AgentDefinition) -> Iterator[str]:
 
 def _source_faults(definition: AgentDefinition) -> Iterator[str]:
     for source in definition.tools.mcp:
-        if not TOOL_NAME.fullmatch(source.name) or "__" in source.name:
-            yield f"MCP source name {source.name!r} is not plain (letters, digits, '.', '_', '-', and no '__')"
-        if bool(source.command) == bool(source.url):
-            yield f"MCP source {source.name!r} needs a command or a url, one of the two"
+        yield from source.faults(ROLES[definition.role])
     for name in _repeated(source.name for source in definition.tools.mcp):
         yield f"duplicate MCP tool source {name!r}"
 

@@ -11,7 +11,7 @@ What a caller must know is one of these, with fields. Cancellation is neither.
 
 from __future__ import annotations
 
-__all__ = ["ActorError", "ActorStopped", "DefinitionError", "MailboxFull", "ToolFault"]
+__all__ = ["ActorError", "ActorStopped", "DefinitionError", "MailboxFull", "OutcomeUnknown", "ToolFault"]
 
 
 class ActorError(Exception):
@@ -65,3 +65,10 @@ class ToolFault(ActorError):
         self.message = message
         self.remedy = remedy
         super().__init__(f"{message} {remedy}".strip())
+
+
+class OutcomeUnknown(ToolFault):
+    """Raised by a tool's own code when nobody can tell whether what was asked has happened.
+
+    The call's outcome is then ``unknown``, and a call that may have had an effect is not run again before that is known.
+    """

@@ -34,11 +34,15 @@ class Selector:
     always_with: Named = ()
     tags: Named = ()
 
+    def named(self) -> frozenset[str]:
+        """Return every tool that it names."""
+        included = (name for _, names in self.always_with for name in names)
+        return frozenset((*self.always_include, *included, *(name for name, _ in self.tags)))
+
     def faults(self, known: frozenset[str]) -> Iterator[str]:
         """Yield what is wrong with it; *known* are the tools of its definition."""
         if self.top_k < 0:
             yield f"the selector's top_k is {self.top_k}; give at least 0"
-        named = {*self.always_include, *(name for _, names in self.always_with for name in names)}
-        for name in sorted(named | {name for name, _ in self.tags}):
+        for name in sorted(self.named()):
             if name not in known:
                 yield f"the selector names the tool {name!r}, which the definition does not have"

@@ -55,6 +55,10 @@ class StateChart:
         """Return the state *name*, or ``None``."""
         return next((state for state in self.states if state.name == name), None)
 
+    def named(self) -> frozenset[str]:
+        """Return every tool that a state names."""
+        return frozenset(name for state in self.states for name in state.tools)
+
     def faults(self, known: frozenset[str]) -> Iterator[str]:
         """Yield what is wrong with the chart; *known* are the tools of its definition."""
         names = [state.name for state in self.states]

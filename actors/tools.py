@@ -25,6 +25,7 @@ import msgspec
 
 from actors.errors import DefinitionError
 from actors.grants import Access, covers
+from actors.reshape import Reshape
 from actors.schema import EMPTY_SCHEMA, schema_faults, struct_schema
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Tool:
     although they write. ``effect_key`` names the arguments that make two calls the same effect (``None``: all of
     them), and so what a person is shown as the target of a call without paths. ``idempotency_key`` names the argument
     by which the tool's target itself drops a repeat. ``targets`` names the arguments that hold workspace paths.
-    ``output_limit_bytes`` bounds what the model is shown.
+    ``output_limit_bytes`` bounds what the model is shown. ``reshape`` is set by `reshaped`.
 
     Raises `DefinitionError` listing every fault.
     """
@@ -136,6 +137,7 @@ class Tool:
     output_limit_bytes: int = attrs.field(default=65_536, kw_only=True)
     version: str = attrs.field(default="1", kw_only=True)
     source: str = attrs.field(default="direct", kw_only=True)
+    reshape: Reshape | None = attrs.field(default=None, kw_only=True)
     run: Run | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     reconcile: Reconcile | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
 
@@ -163,7 +165,20 @@ class Tool:
             "output_limit_bytes": self.output_limit_bytes,
             "version": self.version,
             "source": self.source,
+            **({} if self.reshape is None else {"reshape": attrs.asdict(self.reshape)}),
         }
+
+    def reshaped(self, reshape: Reshape) -> Tool:
+        """Return this tool with some arguments filled in or renamed: callers see the outer schema, its code the inner.
+
+        Raises `DefinitionError` for a transform that does not fit, or of a tool that has one.
+        """
+        faults = tuple(reshape.faults(self.input_schema))
+        if self.reshape is not None:
+            faults = ("it has a transform already; put both into one", *faults)
+        if faults:
+            raise DefinitionError(f"the transform of tool {self.name!r}", faults)
+        return attrs.evolve(self, input_schema=reshape.outer(self.input_schema), reshape=reshape)
 
 
 def _faults(item: Tool) -> typing.Iterator[str]:

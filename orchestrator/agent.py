@@ -9,17 +9,18 @@ from actors.text import clean
 from orchestrator.approver import key_digest
 from orchestrator.children import Children
 from orchestrator.desk import Desk
-from orchestrator.errors import HandleRefused, SessionClosed
+from orchestrator.errors import HandleRefused, ResolutionFailed, SessionClosed
 from orchestrator.events import Events
 from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
-from orchestrator.journal.records import Entry, SessionOpened, SessionResumed, decode
+from orchestrator.journal.records import Entry, Noted, SessionOpened, SessionResumed, decode
 from orchestrator.journal.state import SessionState
 from orchestrator.journal.store import Store, open_store
 from orchestrator.outcomes import Outcomes
 from orchestrator.recovery import finish, revive
 from orchestrator.registry import Registry
 from orchestrator.session import Session, SessionHandle
+from orchestrator.sources.sources import Sources, sources_of
 from orchestrator.supervisor import Supervisor
 from orchestrator.workspace.roots import Workspace
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from actors.definition import AgentDefinition
+    from actors.sources import MCPSource
     from orchestrator.runtime import Principal, RuntimeConfig
     from orchestrator.turn import Result, Turn
 
@@ -56,9 +58,10 @@ class Agent:
     def start(self, handle: SessionHandle | None = None) -> SessionStart:
         """Return an async context manager that yields a new `Session`, or the resumed one of *handle*.
 
-        Entering it raises `ResolutionFailed` before anything is written, `HandleRefused` for a handle that does not
-        fit, and `StoreError`. Leaving it closes the session: nothing is left running. Raises `SessionClosed` when the
-        agent is closed.
+        Entering it raises `ResolutionFailed`, `HandleRefused` for a handle that does not fit, and `StoreError`. What is
+        wrong with a definition is raised before anything is connected or written; what is wrong with a source of its
+        tools after the session is on record, which is then closed. Leaving it closes the session: nothing is left
+        running. Raises `SessionClosed` when the agent is closed.
         """
         if self._closed:
             raise SessionClosed(f"of the closed agent {self._definition.name!r}")
@@ -104,15 +107,19 @@ class SessionStart:
         self._config = config
         self._store = store
         self._handle = handle
-        self._also = also
+        self._definitions = (definition, *also)
         self._session: Session | None = None
         self.supervisor: Supervisor | None = None
-        self.registry = Registry()
+        self.registry = Registry(getattr(config.model, "tool_schema", None))
         self.over = False
 
     async def __aenter__(self) -> Session:
-        for definition in (self._definition, *self._also):
-            self.registry.resolve(definition)
+        wanted = sources_of(self._definitions)
+        for definition in self._definitions:
+            if wanted:
+                self.registry.check(definition)
+            else:
+                self.registry.resolve(definition)
         config = self._config
         workspace = None if config.workspace is None else Workspace(config.workspace)
         events = Events(config.observability.buffer)
@@ -121,20 +128,42 @@ class SessionStart:
             journal = await self._create(events)
         else:
             journal, folded = await self._resume(self._handle, events)
+        if wanted:
+            await self._connect(wanted, journal, events)
         supervisor = self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
         try:
             self._session = await self._people(supervisor, folded, events)
         except BaseException:
             supervisor.closing = True
             await supervisor.stops.all()
+            if self.registry.sources is not None:
+                await self.registry.sources.close()
             await journal.close("open")
             raise
         return self._session
+
+    async def _connect(self, wanted: tuple[MCPSource, ...], journal: Journal, events: Events) -> None:
+        """Open every source, then resolve every definition; a session that cannot start leaves nothing running."""
+        sources = self.registry.sources = Sources(journal, events)
+        try:
+            await sources.open(wanted)
+            for definition in self._definitions:
+                self.registry.resolve(definition)
+            for source, text in self.registry.left_out:
+                sources.tell("tool_left_out", source, text)
+        except BaseException as error:
+            await sources.close()
+            if isinstance(error, ResolutionFailed):
+                journal.append("", Noted("", "start_failed", str(error)))
+            await journal.close("closed" if self._handle is None else "open")
+            raise
 
     async def _people(self, supervisor: Supervisor, folded: SessionState | None, events: Events) -> Session:
         """Start the root actor, or every actor that the journal knows, and return the session around them."""
         journal, principal = supervisor.journal, self._config.principal
         supervisor.intrinsics.update(Desk(journal).tools())
+        if self.registry.sources is not None:
+            self.registry.sources.asks = supervisor.questions.ask
         outcomes = Outcomes(supervisor)
         Children(supervisor, self.registry, outcomes)
         known = None

@@ -77,9 +77,9 @@ class Approvals:
         self._lapses: dict[str, int] = {}
 
     @property
-    def possible(self) -> bool:
-        """Whether anybody can be asked."""
-        return self._approver is not None
+    def at_hand(self) -> bool:
+        """Whether somebody can be asked at once, while a call waits."""
+        return self._approver is not None and self._approver.asker is not None
 
     async def obtain(self, capability: Capability, call: str, known: Registered, arguments: dict[str, Any]) -> bool:
         """See to an answer; return False when the turn has to be parked for it. On cancel the question stays asked."""
@@ -138,14 +138,14 @@ class Approvals:
         text = canonical_arguments(arguments)
         approval_id = f"a{len(state.approvals) + 1:04d}"
         names = known.tool.targets or known.tool.effect_key or ()
-        target = ", ".join(str(arguments[name]) for name in sorted(names) if name in arguments)
+        target = known.difference or ", ".join(str(arguments[name]) for name in sorted(names) if name in arguments)
         expires = self._clock.wall_ms() + int(self._approver.expires_s * 1000)
         asked = ApprovalAsked(
             approval_id,
             capability.turn,
             call,
             known.tool.name,
-            known.tool.version,
+            known.version,
             text,
             digest(text),
             target,

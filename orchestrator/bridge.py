@@ -78,17 +78,17 @@ class Bridge:
         member, state = capability.member, self._journal.state
         grants = member.authority(capability.narrowing)
         spent = self._gathering.spent(member, "delegate" if "delegate" in member.resolved.tools else "")
-        now = (grants, spent, state.workflow)
+        resolved = member.resolved
+        now = (grants, spent, state.workflow, resolved.revisions() if resolved.origins else ())
         known = capability.offered
         if known is not None and known[0] == now:
             return known[1]
-        definition = member.resolved.definition
-        intent = "" if definition.tools.selector is None else capability.intent
-        key = (definition.fingerprint, capability.policy, intent, *now)
+        intent = "" if resolved.definition.tools.selector is None else capability.intent
+        key = (resolved.fingerprint, capability.policy, intent, *now)
         offer = self._offers.get(key)
         if offer is None:
             tools = tuple(item.offered for item in self._selected(capability))
-            offer = Offer(definition.fingerprint, tools, tuple(tool.name for tool in tools))
+            offer = Offer(resolved.fingerprint, tools, tuple(tool.name for tool in tools))
             if not intent:
                 self._offers[key] = offer
         capability.offered = (now, offer)
@@ -163,7 +163,7 @@ class Bridge:
         if known is None:
             return Asked(capability, call.name, call.id, None, {})
         edited = ""
-        if known.tool.approval is not Approval.NEVER:
+        if known.tool.approval is not Approval.NEVER or known.origin is not None:
             edited = self._consents.approved_arguments(capability.member.path, call.id)
         arguments, fault = parse(edited or call.arguments, known.validator)
         return Asked(capability, call.name, call.id, known, arguments, fault, None, edited)

@@ -53,7 +53,7 @@ class Consents:
         """Hold the yes that was given against what would run."""
         asked, answered, tool = approval.asked, approval.answered, known.tool
         given = ("" if answered is None else answered.digest, asked.tool, asked.version, asked.revision)
-        wanted = (digest(canonical_arguments(arguments)), tool.name, tool.version, self.revision(capability))
+        wanted = (digest(canonical_arguments(arguments)), tool.name, known.version, self.revision(capability))
         return Consent.GIVEN if given == wanted else Consent.MISMATCH
 
     def approved_arguments(self, path: str, call: str) -> str:
@@ -73,7 +73,7 @@ class Consents:
         """Return the digest of everything besides the call that the yes depends on."""
         policy, narrowing = capability.policy, capability.narrowing
         terms = {
-            "fingerprint": capability.member.resolved.definition.fingerprint,
+            "fingerprint": capability.member.resolved.fingerprint,
             "allowed": None if policy.allowed is None else sorted(policy.allowed),
             "denied": sorted(policy.denied),
             "grants": None if narrowing is None else attrs.asdict(narrowing),
@@ -86,7 +86,7 @@ class Consents:
         for rule in self._journal.state.rules:
             now = now or self._clock.wall_ms()
             if (
-                (rule.tool, rule.version) == (known.tool.name, known.tool.version)
+                (rule.tool, rule.version) == (known.tool.name, known.version)
                 and rule.fingerprint == capability.member.resolved.definition.fingerprint
                 and (not rule.expires_ms or now < rule.expires_ms)
                 and all(name in arguments and canonical(arguments[name]) == value for name, value in rule.fields)

@@ -43,6 +43,7 @@ class Desk:
             "read_skill": self.read_skill,
             "get_api_spec": self.get_api_spec,
             "find_tools": self.find_tools,
+            "read_source": self.read_source,
             "read_output": self.read_output,
             "search_output": self.search_output,
             "record_finding": self.record_finding,
@@ -65,13 +66,30 @@ class Desk:
         if not wanted or not all(name.strip() for name in wanted):
             return Delivered("tool_name is required: a tool's name, or a list of names.", failed=True)
         catalog = {item.tool.name: (item, verdict) for item, verdict in capability.catalog()}
+        wanted = tuple(_known(name, catalog) for name in wanted)
         unknown = [name for name in wanted if name not in catalog]
+        absent = [name for name, _ in capability.member.resolved.absent if _of(name, unknown)]
+        if absent:
+            text = f"server_unavailable=[{', '.join(absent)}] requested=[{listed(clip(n, MAX_NAME) for n in unknown)}]."
+            return Delivered(f"{text} Asking again will not help in this session; go on without them.", failed=True)
         if unknown:
             shown = ", ".join(clip(name, MAX_NAME) for name in unknown[:MAX_UNKNOWN])
             close = {near for name in unknown for near in get_close_matches(name[:MAX_NAME], catalog, n=3)}
             hint = f" Close names: {', '.join(sorted(close))}." if close else ""
             return Delivered(f"unknown=[{shown}].{hint} Your tools: {listed(catalog)}.", failed=True)
         return [spec(*catalog[name]) for name in sorted(set(wanted))]
+
+    async def read_source(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+        """Return what a server offers beside its tools, or the list of it."""
+        name = arguments["source"]
+        uri, prompt, given = arguments.get("uri", ""), arguments.get("prompt", ""), arguments.get("arguments", {})
+        readable = {each.source.name: each for each in capability.member.resolved.origins if each.source.data}
+        connection = readable.get(name)
+        if connection is None:
+            return Delivered(
+                f"You can read nothing of {clip(name, MAX_NAME)!r}, only of: {listed(readable)}.", failed=True
+            )
+        return await connection.read(lambda client: client.read_data(uri, prompt, given))
 
     async def find_tools(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
         """Return the tools of the turn's catalog that pass every filter, or the one that a reference names."""
@@ -130,6 +148,19 @@ class Desk:
         return f"fix {number} is on record"
 
 
+def _known(name: str, catalog: Mapping[str, tuple[Registered, Verdict]]) -> str:
+    """Return the tool that *name* means: itself, or the only one that its server calls so."""
+    if name in catalog:
+        return name
+    meant = [each for each, (item, _) in catalog.items() if item.origin is not None and item.origin.pin.name == name]
+    return meant[0] if len(meant) == 1 else name
+
+
+def _of(source: str, names: list[str]) -> bool:
+    """Tell whether one of *names* is the server *source*, or could be a tool of it."""
+    return any(name == source or name.startswith(f"{source}__") for name in names)
+
+
 def _names(value: Any) -> tuple[str, ...]:
     """Return the names asked for: one, a list, or a list written as text."""
     if isinstance(value, str):
@@ -152,6 +183,8 @@ def spec(item: Registered, verdict: Verdict) -> dict[str, Any]:
         "access": item.tool.access.value,
         "verdict": "permitted",
     }
+    if item.difference:
+        shown["changed"] = item.difference
     if isinstance(verdict, NeedsApproval):
         shown["verdict"] = "needs_approval"
     elif isinstance(verdict, Denial):

@@ -4,7 +4,7 @@ Rules:
 
 - A subscriber has a bounded buffer; one that is slow loses nothing silently: it gets a `Gap` with the numbers it missed
   and can read them from the journal. It never slows the session.
-- A cursor is the number of the last entry seen. Pieces of text have no number and are not kept.
+- A cursor is the number of the last entry seen. Pieces of text, and progress, have no number and are not kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.journal.records import Entry
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-__all__ = ["Delta", "Event", "Events", "Gap"]
+__all__ = ["Delta", "Event", "Events", "Gap", "Progressed"]
 
 
 class Delta(msgspec.Struct, frozen=True, tag="delta"):
@@ -37,7 +37,17 @@ class Gap(msgspec.Struct, frozen=True, tag="gap"):
     last: int
 
 
-Event = Entry | Delta | Gap
+class Progressed(msgspec.Struct, frozen=True, tag="progressed"):
+    """The call *call* of *actor* is *done* of *total* (``None``: nobody knows) on its way, as its tool says."""
+
+    actor: str
+    call: str
+    done: float
+    total: float | None
+    text: str
+
+
+Event = Entry | Delta | Progressed | Gap
 
 
 class Subscriber:
@@ -47,12 +57,12 @@ class Subscriber:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self.buffer: deque[Entry | Delta] = deque()
+        self.buffer: deque[Entry | Delta | Progressed] = deque()
         self.missed: tuple[int, int] | None = None
         self.closed = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def put(self, event: Entry | Delta) -> None:
+    def put(self, event: Entry | Delta | Progressed) -> None:
         """Take *event*, or note that it was missed. Never waits."""
         if len(self.buffer) >= self.capacity or self.missed is not None:
             if isinstance(event, Entry):
@@ -93,7 +103,7 @@ class Events:
         """Whether anybody reads."""
         return bool(self._subscribers)
 
-    def publish(self, event: Entry | Delta) -> None:
+    def publish(self, event: Entry | Delta | Progressed) -> None:
         """Hand *event* to every subscriber. Never waits."""
         for subscriber in self._subscribers:
             subscriber.put(event)

@@ -103,7 +103,8 @@ class Facts(msgspec.Struct, frozen=True):
     """Everything `decide` looks at. The defaults are the absent facts, which permit.
 
     ``names`` are the tools the actor has; ``expired`` the authorities and access that ended loans had given.
-    ``approver`` tells whether a person can be asked.
+    ``approver`` tells whether a person can be asked; ``source_fault`` what is wrong with the tool's source, or what of
+    the tool is different now.
     """
 
     actor: str
@@ -113,6 +114,7 @@ class Facts(msgspec.Struct, frozen=True):
     policy: Policy = OPEN
     capability: Capability = Capability.LIVE
     source: Source = Source.ALIVE
+    source_fault: str = ""
     identity: Identity = Identity.OK
     state: State | None = None
     expired: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from actors.intrinsics import INTRINSIC
 from actors.tools import Approval
 from orchestrator.arguments import effect_key
 from orchestrator.capability import Capability
-from orchestrator.facts import ArgumentFault, Consent, Facts, Spent, State, Target
+from orchestrator.facts import ArgumentFault, Consent, Facts, Source, Spent, State, Target
 from orchestrator.facts import Capability as Right
 from orchestrator.registry import Registered
 from orchestrator.standing import AccessCheck, Standing, identity_of, look_up
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "Gathering"]
 
 NOTHING_MISSING: frozenset[str] = frozenset()
+ALIVE = (Source.ALIVE, "")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -79,6 +80,9 @@ class Gathering:
         tool, capability, policy = None if known is None else known.tool, asked.capability, asked.capability.policy
         grants = member.authority(capability.narrowing)
         expired, unresolved = NOTHING_MISSING, ""
+        source, fault = ALIVE if known is None or known.origin is None else known.origin.now()
+        if known is not None and known.unusable:
+            source, fault = Source.UNAVAILABLE, known.unusable
         targets: tuple[Target, ...] = ()
         if tool is not None and not tool.authorities <= grants.authorities:
             expired = member.lost_authorities()
@@ -87,7 +91,8 @@ class Gathering:
                 targets = self._targets(tool, asked.arguments)
             if tool.access is not Access.READ and self._journal.state.unresolved:
                 unresolved = self._unresolved(tool, asked.arguments)
-            if known is not None and consent is None and tool.approval is not Approval.NEVER and asked.fault is None:
+            asks = tool.approval is not Approval.NEVER or source is Source.CHANGED
+            if asks and known is not None and consent is None and asked.fault is None:
                 consent = self._consents.consent(capability, asked.call, known, asked.arguments)
         return Facts(
             actor=member.resolved.definition.name,
@@ -96,6 +101,8 @@ class Gathering:
             grants=grants,
             policy=policy,
             capability=Right.REVOKED if capability.revoked or capability.stopping else Right.LIVE,
+            source=source,
+            source_fault=fault,
             identity=identity_of(self._principal.name, self._principal.grants.access, asked.standing),
             state=self._state(asked),
             expired=expired,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GATES", "OFFERED", "decide"]
 
+MAX_FAULT = 600
+
 
 def capability(attempt: Attempt, facts: Facts) -> Denial | None:
     """1: the right to call is known, of this incarnation, unexpired, not revoked."""
@@ -49,13 +51,15 @@ def registered(attempt: Attempt, facts: Facts) -> Denial | None:
 
 
 def source(attempt: Attempt, facts: Facts) -> Denial | None:
-    """3: the tool's source is alive and its schema is the pinned one. Absent: alive."""
-    if facts.source is Source.ALIVE:
+    """3: the tool's source is alive and its schema is the pinned one, or a person can be asked. Absent: alive."""
+    if facts.source is Source.ALIVE or (facts.source is Source.CHANGED and facts.approver):
         return None
+    why = f": {clip(facts.source_fault, MAX_FAULT)}" if facts.source_fault else ""
     if facts.source is Source.CHANGED:
-        message = f"{attempt.name} is not what it was when this session started: its source changed it."
+        message = f"{attempt.name} is not what it was when this session started{why or '.'}"
         return deny("tool_changed", attempt.name, facts.actor, message)
-    return deny("source_unavailable", attempt.name, facts.actor, f"The source of {attempt.name} does not answer.")
+    message = f"{attempt.name} cannot be reached{why}."
+    return deny("source_unavailable", attempt.name, facts.actor, message)
 
 
 def identity(attempt: Attempt, facts: Facts) -> Denial | None:
@@ -183,9 +187,11 @@ CONSENT = {
 
 
 def approval(attempt: Attempt, facts: Facts) -> Denial | NeedsApproval | None:
-    """14: no approval is needed, or a receipt matches exactly. Absent: nobody was asked."""
+    """14: no approval is needed, for the tool or a change of it, or a receipt matches. Absent: nobody was asked."""
     tool = facts.tool
-    if tool is None or tool.approval is Approval.NEVER or facts.consent is Consent.GIVEN:
+    if tool is None or facts.consent is Consent.GIVEN:
+        return None
+    if tool.approval is Approval.NEVER and facts.source is not Source.CHANGED:
         return None
     if facts.consent in CONSENT:
         code, why = CONSENT[facts.consent]

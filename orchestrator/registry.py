@@ -1,58 +1,112 @@
 """(fingerprint, name) → tool, one owner each, frozen once a session has started.
 
-Resolving a definition compiles every schema (without files or network) and pins the tools. A fault names the tool, the
-definition and the place; nothing is registered of a definition that has one.
+Resolving a definition compiles every schema (without files or network), takes in the tools of its sources, and pins all
+of them. A fault names the tool, its owners, the definition and the place; nothing is registered of a definition with
+one. A tool that comes from a source and cannot be used is registered all the same, with its reason: one bad tool never
+loses its server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import msgspec
 
 from actors.definition import AgentDefinition
+from actors.errors import ToolFault
+from actors.intrinsics import INTRINSICS
 from actors.ports import OfferedTool
+from actors.roles import ROLES
+from actors.schema import canonical, digest
 from actors.tools import Tool
 from orchestrator.errors import ResolutionFailed
+from orchestrator.sources.connection import Connection
+from orchestrator.sources.origin import Origin
+from orchestrator.sources.taking import take
+from orchestrator.validators import answer_fault, compile_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from actors.sources import MCPSource
     from actors.states import StateChart
-
+    from actors.tools import ToolContext
+    from orchestrator.journal.source import Pin
+    from orchestrator.sources.sources import Sources
 
 __all__ = ["Registered", "Registry", "Resolved"]
 
-NO_MCP = "this release cannot connect to MCP servers; remove it from the tools"
+MAX_FAULT = 300
 
 
 @attrs.frozen
 class Registered:
-    """A tool in its place: its declaration, what a model is told of it, and what checks its arguments."""
+    """A tool in its place: its declaration, what a model is told of it, what checks its arguments, where it comes from.
+
+    ``unusable`` says why it cannot be called at all; it is then never offered.
+    """
 
     tool: Tool
     offered: OfferedTool
     validator: Any = attrs.field(eq=False, repr=False)
+    origin: Origin | None = None
+    unusable: str = ""
+
+    @property
+    def version(self) -> str:
+        """The version of what would run now; of a tool that its server has changed, the changed one."""
+        return self.tool.version if self.origin is None else self.origin.version
+
+    @property
+    def difference(self) -> str:
+        """What of the tool is different from what the session began with; empty where nothing is."""
+        return "" if self.origin is None else self.origin.connection.changed.get(self.origin.pin.name, "")
 
 
 @attrs.frozen
 class Resolved:
-    """A definition with its tools pinned, by name, in the definition's order."""
+    """A definition with its tools pinned, by name, in the definition's order.
+
+    ``fingerprint`` is the definition's where it has no sources, else it covers the pinned tools as well. ``absent`` are
+    the sources that never came up, with the reason.
+    """
 
     definition: AgentDefinition
     tools: Mapping[str, Registered] = attrs.field(eq=False, repr=False)
     names: tuple[str, ...]
     instructions: str = attrs.field(repr=False)
+    fingerprint: str
+    origins: tuple[Connection, ...] = attrs.field(default=(), eq=False, repr=False)
+    absent: tuple[tuple[str, str], ...] = ()
+
+    def revisions(self) -> tuple[int, ...]:
+        """Return what changes whenever a source of the definition does."""
+        return tuple(connection.revision for connection in self.origins)
 
 
 class Registry:
-    """The tools of one session's definitions, and the one state chart that they may share."""
+    """The tools of one session's definitions, and the one state chart that they may share.
 
-    def __init__(self) -> None:
+    *adapt* turns a tool's schema into what the model takes, or raises ValueError with the reason why it cannot.
+    ``sources`` are to be open before a definition that has some is resolved.
+    """
+
+    def __init__(self, adapt: Callable[[str], str] | None = None) -> None:
         self._resolved: dict[str, Resolved] = {}
+        self._adapt = adapt
+        self.sources: Sources | None = None
+        self.left_out: list[tuple[str, str]] = []
         self.chart: StateChart | None = None
+
+    def check(self, definition: AgentDefinition) -> None:
+        """Raise `ResolutionFailed` for what is wrong with *definition* and all it may start, without any source."""
+        for child in definition.children:
+            self.check(child)
+        gathered = Gathered(self._adapt)
+        gathered.own(definition.offered)
+        gathered.finish(definition)
 
     def __len__(self) -> int:
         """How many definitions are resolved; one for each fingerprint."""
@@ -72,10 +126,21 @@ class Registry:
         self.chart = chart or self.chart
         known = self._resolved.get(definition.fingerprint)
         if known is None:
-            known = self._resolved[definition.fingerprint] = _resolve(definition)
+            known = self._resolved[definition.fingerprint] = self._resolve(definition)
         elif known.definition is not definition:
             _check_same(known.definition, definition)
         return known
+
+    def _resolve(self, definition: AgentDefinition) -> Resolved:
+        gathered = Gathered(self._adapt)
+        direct = len(definition.tools.direct)
+        gathered.own(definition.offered[:direct])
+        for source in definition.tools.mcp:
+            assert self.sources is not None
+            self.left_out += gathered.source(definition, source, self.sources.connection(source))
+        gathered.own(definition.offered[direct:])
+        gathered.whole(definition)
+        return gathered.finish(definition)
 
     def get(self, fingerprint: str) -> Resolved | None:
         """Return the definition with this fingerprint, or ``None``."""
@@ -97,30 +162,105 @@ def _check_same(known: AgentDefinition, other: AgentDefinition) -> None:
         raise ResolutionFailed(other.name, faults)
 
 
-def _resolve(definition: AgentDefinition) -> Resolved:
-    faults = [f"MCP source {source.name!r}: {NO_MCP}" for source in definition.tools.mcp]
-    tools: dict[str, Registered] = {}
-    for tool in definition.offered:
-        other = tools.get(tool.name)
-        if other is not None:
-            faults.append(f"tool {tool.name!r} of {tool.source!r} is already owned by {other.tool.source!r}")
-            continue
-        try:
-            validator = compile_schema(tool.input_schema)
-        except ValueError as error:
-            faults.append(f"tool {tool.name!r} of {tool.source!r}: its schema cannot be used: {str(error)[:300]}")
-            continue
-        tools[tool.name] = Registered(tool, OfferedTool(tool.name, tool.description, tool.input_schema), validator)
-    if faults:
-        raise ResolutionFailed(definition.name, tuple(faults))
-    return Resolved(definition, tools, tuple(tools), definition.full_instructions())
+class Gathered:
+    """What is gathered of one definition, with every fault, before any of it counts."""
+
+    def __init__(self, adapt: Callable[[str], str] | None) -> None:
+        self._adapt = adapt
+        self._tools: dict[str, Registered] = {}
+        self._owners: dict[str, list[str]] = {}
+        self._faults: list[str] = []
+        self._origins: list[Connection] = []
+        self._absent: list[tuple[str, str]] = []
+
+    def own(self, tools: Iterable[Tool]) -> None:
+        """Take in tools that the definition holds itself; a schema that cannot be used is a fault."""
+        for tool in tools:
+            try:
+                validator = compile_schema(tool.input_schema)
+            except ValueError as error:
+                text = f"its schema cannot be used: {str(error)[:MAX_FAULT]}"
+                self._faults.append(f"tool {tool.name!r} of {tool.source!r}: {text}")
+                continue
+            self._add(tool, validator)
+
+    def source(self, definition: AgentDefinition, source: MCPSource, connection: Connection) -> list[tuple[str, str]]:
+        """Take in the tools of *source*; return what was left out, and why."""
+        self._origins.append(connection)
+        if connection.pins is None:
+            if source.required:
+                self._faults.append(f"MCP source {source.name!r} is not there: {connection.reason}")
+            self._absent.append((source.name, connection.reason))
+            return []
+        taking = take(source, connection.pins, ROLES[definition.role])
+        self._faults += (f"MCP source {source.name!r}: {fault}" for fault in taking.faults)
+        for taken in taking.tools:
+            tool = attrs.evolve(taken.tool, run=partial(_run, connection, taken.pin))
+            unusable = f"its schema cannot be used: {taken.unusable}" if taken.unusable else ""
+            validator = None
+            try:
+                validator = compile_schema(tool.input_schema)
+            except ValueError as error:
+                unusable = f"its schema cannot be used: {str(error)[:MAX_FAULT]}"
+            self._add(tool, validator, Origin(connection, taken.pin), unusable)
+        return [(source.name, text) for text in taking.left_out]
+
+    def _add(self, tool: Tool, validator: Any, origin: Origin | None = None, unusable: str = "") -> None:
+        owners = self._owners.setdefault(tool.name, [])
+        owners.append(tool.source)
+        if origin is not None and tool.name in INTRINSICS:
+            self._faults.append(f"tool {tool.name!r} of {tool.source!r} has a name that is reserved; give it a prefix")
+        schema = tool.input_schema
+        if self._adapt is not None and not unusable:
+            try:
+                schema = self._adapt(schema)
+            except ValueError as error:
+                unusable = f"the model cannot be told of it: {str(error)[:MAX_FAULT]}"
+        offered = OfferedTool(tool.name, tool.description, schema)
+        self._tools.setdefault(tool.name, Registered(tool, offered, validator, origin, unusable))
+
+    def whole(self, definition: AgentDefinition) -> None:
+        """Note every name that speaks of a tool which the definition turns out not to have."""
+        absent = tuple(f"{name}__" for name, _ in self._absent)
+        named = [(f"skill {skill.name!r}", name) for skill in definition.skills for name in skill.tools]
+        for what, part in (("a state", definition.tools.states), ("the selector", definition.tools.selector)):
+            named += [(what, name) for name in sorted(part.named())] if part is not None else []
+        self._faults += (
+            f"{what} names the tool {name!r}, which none of the sources has"
+            for what, name in named
+            if name not in self._tools and not (absent and name.startswith(absent))
+        )
+
+    def finish(self, definition: AgentDefinition) -> Resolved:
+        """Return the definition resolved. Raises `ResolutionFailed` with every fault."""
+        for name, owners in self._owners.items():
+            if len(owners) > 1:
+                who = ", ".join(map(repr, owners))
+                text = f"tool {name!r} has {len(owners)} owners: {who}; give a source a prefix of its own, or rename it"
+                self._faults.append(text)
+        if self._faults:
+            raise ResolutionFailed(definition.name, tuple(self._faults))
+        pinned = [item.tool.declaration() for item in self._tools.values() if item.origin is not None]
+        fingerprint = definition.fingerprint
+        if self._origins:
+            fingerprint = digest(canonical([fingerprint, pinned]))
+        return Resolved(
+            definition,
+            self._tools,
+            tuple(self._tools),
+            definition.full_instructions(),
+            fingerprint,
+            tuple(self._origins),
+            tuple(self._absent),
+        )
 
 
-def compile_schema(text: str) -> Any:
-    """Return a validator of the JSON Schema *text*. It opens no file and no socket. Raises ValueError."""
-    import jsonschema_rs
-
-    try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(text), validate_formats=True, offline=True)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+async def _run(connection: Connection, pin: Pin, context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """Run a server's tool. Raises `ToolFault` for an answer that failed or breaks its schema, and `OutcomeUnknown`."""
+    answered = await connection.call(context, pin.name, arguments)
+    if answered.failed:
+        raise ToolFault(answered.text or f"{pin.name} failed and said nothing.")
+    fault = answer_fault(pin.output, answered.structured) if pin.output and answered.structured else ""
+    if fault:
+        raise ToolFault(f"{pin.name} answered what its own schema does not allow ({fault}): {answered.text}")
+    return answered.text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from actors.errors import ToolFault
+from actors.errors import OutcomeUnknown, ToolFault
 from actors.grants import Access
 from actors.intrinsics import INTRINSIC
 from actors.messages import Outcome, ToolResult
@@ -66,6 +66,8 @@ class Runner:
             return self._answered(
                 capability, call, tool, await self._answer(capability, call, tool, arguments, context)
             )
+        except OutcomeUnknown as unknown:
+            return Ran(ToolResult(call.id, call.name, clip(str(unknown), MAX_FAULT), Outcome.UNKNOWN))
         except ToolFault as fault:
             return _error(call, str(fault))
         except asyncio.CancelledError:
@@ -87,7 +89,7 @@ class Runner:
         """Ask a tool what became of an earlier call; a check that fails is told, and leaves it unknown."""
         assert tool.reconcile is not None
         try:
-            return await tool.reconcile(context, arguments), ""
+            return await tool.reconcile(context, inner(tool, arguments)), ""
         except Exception as error:  # noqa: BLE001  # the tool's code
             return Reconciled.UNKNOWN, clip(f"{type(error).__name__}: {error}", MAX_FAULT)
 
@@ -97,7 +99,7 @@ class Runner:
         if tool.source == INTRINSIC:
             return self._intrinsics[tool.name](capability, call, arguments)
         assert tool.run is not None
-        return tool.run(context, arguments)
+        return tool.run(context, inner(tool, arguments))
 
     def _answered(self, capability: Capability, call: ToolCall, tool: Tool, value: Any) -> Ran | None:
         if value is PARKED:
@@ -114,6 +116,11 @@ class Runner:
             self._journal.append(capability.member.path, OutputStored(handle, text))
             text = preview(text, tool.output_limit_bytes, handle)
         return ToolResult(call.id, call.name, text)
+
+
+def inner(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the tool's own code gets."""
+    return arguments if tool.reshape is None else tool.reshape.inner(arguments)
 
 
 def _error(call: ToolCall, text: str) -> Ran:

@@ -145,6 +145,8 @@ class Session:
         supervisor.closing = True
         open_turns = [accepted.turn for actor in journal.state.actors.values() for accepted in actor.waiting]
         await supervisor.stops.all()
+        if supervisor.registry.sources is not None:
+            await supervisor.registry.sources.close()
         try:
             journal.append("", SessionParked(tuple(open_turns)))
         finally:

@@ -47,6 +47,7 @@ from orchestrator.limits import TurnLimits
 from orchestrator.loans import end_loans
 from orchestrator.member import Member
 from orchestrator.models.gate import gated
+from orchestrator.questions import Questions
 from orchestrator.results import Results
 from orchestrator.running import Runner
 from orchestrator.stopping import Stopping
@@ -99,6 +100,7 @@ class Supervisor:
         self.approvals = Approvals(journal, config.approver, consents, self.clock, self.deadlines, registry, self)
         gathering = Gathering(journal, workspace, config.limits, principal, consents, self.deadlines, possible=asks)
         runner = Runner(journal, self.deadlines, self.intrinsics)
+        self.questions = Questions(journal, self.members, gathering, self.approvals)
         self.bridge = Bridge(journal, principal, workspace, gathering, runner, self.approvals, consents)
 
     def spawn(
@@ -196,6 +198,8 @@ class Supervisor:
         capability.intent = accepted.text
         capability.made_in = "" if state.offered is None else state.offered.made_in
         member.capability = capability
+        if self.registry.sources is not None:
+            self.registry.sources.try_again()
         if accepted.limits.seconds is not None:
             seconds = accepted.limits.seconds
             detail = f"the turn did not end within its {seconds:g} s"

@@ -11,10 +11,15 @@ from __future__ import annotations
 
 import enum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import attrs
 
-from actors.grants import Grants, attenuate
+from actors.grants import Access, Grants, attenuate, covers
+from actors.tools import Approval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["RESERVED_NAMESPACES", "Role", "RoleSpec", "cap"]
 
@@ -45,6 +50,24 @@ class RoleSpec:
     may_start: frozenset[Role]
     tools: tuple[str, ...] = ()
     asks_before_external: bool = False
+
+    def faults(self, access: Access, approval: Approval, authorities: Iterable[str]) -> Iterator[str]:
+        """Yield why an actor of this role can have no tool of these rights, as the end of a sentence about it."""
+        role = self.role.value
+        if access.level > self.ceiling.access.level:
+            yield (
+                f"has access {access.value!r}, above what a {role} may do ({self.ceiling.access.value!r}); "
+                "give it to another role"
+            )
+        if self.asks_before_external and access is Access.EXTERNAL and approval is Approval.NEVER:
+            yield (
+                f"reaches outside without approval, which a {role} may not do; "
+                "give it approval 'each_call', or give it to a run actor"
+            )
+        for authority in sorted(authorities):
+            reserved = authority.partition(".")[0] in RESERVED_NAMESPACES
+            if reserved and not covers(self.loan_ceiling.authorities, authority):
+                yield f"requires {authority!r}, which a {role} can never hold"
 
 
 @lru_cache(maxsize=4096)

@@ -45,6 +45,7 @@ from orchestrator.journal.records import (
     TurnEnded,
     TurnRejected,
 )
+from orchestrator.journal.source import SOURCE_HANDLERS
 from orchestrator.journal.state import ActorState, ApprovalState, OwedOutcome, SessionState
 from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
@@ -296,4 +297,5 @@ HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     OutputStored: _stored,
     StepStarted: _step,
     StepFinished: _step_finished,
+    **SOURCE_HANDLERS,
 }

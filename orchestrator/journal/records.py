@@ -26,6 +26,7 @@ from actors.messages import (
 )
 from orchestrator.focus import Policy
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade, StateMoved
+from orchestrator.journal.source import SourceEnded, SourceStarted, ToolsPinned
 from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
 
 __all__ = [
@@ -277,6 +278,9 @@ Record = (
     | RuleMade
     | StateMoved
     | TurnParked
+    | SourceStarted
+    | SourceEnded
+    | ToolsPinned
 )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TurnAccepted,
         TurnEnded,
     )
+    from orchestrator.journal.source import Pin
     from orchestrator.journal.work import FindingRecorded, FixRecorded, StepFinished, StepStarted
 
 __all__ = ["ActorState", "ApprovalState", "OwedOutcome", "SessionState", "Terms"]
@@ -138,6 +139,8 @@ class SessionState:
         self.steps: dict[str, StepStarted] = {}
         self.finished_steps: dict[str, StepFinished] = {}
         self.step_ends: dict[str, TurnEnded] = {}
+        self.pins: dict[str, tuple[Pin, ...]] = {}
+        self.processes: dict[str, str] = {}
 
     def use(self, path: str, call: str) -> None:
         """Use up the yes that a call may have: it has begun, or has its result."""

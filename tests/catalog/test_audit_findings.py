@@ -96,7 +96,7 @@ def test_names_in_policies_states_and_selections_that_lead_nowhere_are_found_and
 
 def test_a_skill_may_name_tools_of_a_source_and_no_others() -> None:
     skill = Skill("s", "d", "t", tools=("look", "web__search"))
-    sources = ToolSet(direct=(tool("look"),), mcp=(MCPSource("web", command=("x",)),))
+    sources = ToolSet(direct=(tool("look"),), mcp=(MCPSource("web", command=("x",), access=Access.READ),))
     whole = AgentDefinition("boss", Role.BUILDER, skills=(skill,), tools=sources)
     assert found(subject(declared("look"), callers=(caller(whole),)), "unresolved_name") == []
 

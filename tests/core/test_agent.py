@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from actors import AgentDefinition, DefinitionError, Role, ToolSet
+from actors import Access, AgentDefinition, DefinitionError, Role, ToolSet
 from actors.definition import MCPSource
 from orchestrator import Agent, Principal, ResolutionFailed, RuntimeConfig, SessionClosed, SessionLimits
 from orchestrator.errors import HandleRefused
@@ -41,10 +41,12 @@ async def test_an_agent_writes_nothing_before_its_first_session(tmp_path: Path) 
 
 
 async def test_a_definition_that_cannot_be_resolved_stops_the_start_before_anything_is_written(tmp_path: Path) -> None:
-    definition = AgentDefinition("boss", Role.BUILDER, tools=ToolSet(mcp=(MCPSource("db", ("serve",)),)))
+    broken = made("look", Ledger().tool("look").run, schema='{"type":"object","pattern":"("}')
+    source = MCPSource("db", ("serve",), access=Access.READ)
+    definition = AgentDefinition("boss", Role.BUILDER, tools=ToolSet(direct=(broken,), mcp=(source,)))
     runner, _ = staged(definition, store=f"sqlite:///{tmp_path}/runs.db")
     async with asyncio.timeout(5), runner:
-        with pytest.raises(ResolutionFailed, match="MCP source 'db'"):
+        with pytest.raises(ResolutionFailed, match="tool 'look' of 'direct': its schema cannot be used"):
             await runner.run("go")
     assert not there(tmp_path)
 

@@ -1,0 +1,258 @@
+"""One connection to one server, owned by one task from open to close.
+
+    starting ──listed──> up ──lost──> starting        one new try for each loss
+        │                │
+        └──failed──> down <── closed                  a later turn tries once more
+
+Rules:
+
+- Whoever calls never waits on the SDK alone: a lost connection answers every call in flight at once.
+- A call that was sent and not answered may have happened: it is never sent again by itself. A call that the server
+  refused to take because it had forgotten the session has not happened: that one is sent once more.
+- The first listing pins the tools; every later one is compared with the pins and changes none of them.
+- On cancel of a call the server is told; nobody waits for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from typing import TYPE_CHECKING, Any
+
+from actors.errors import OutcomeUnknown, ToolFault
+from actors.text import clip
+from orchestrator.sources.client import Client, Gone
+from orchestrator.sources.diagnosis import Diagnosis
+from orchestrator.sources.pins import differences
+from orchestrator.sources.processes import end, marked, new_mark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from actors.sources import MCPSource
+    from actors.tools import ToolContext
+    from orchestrator.journal.source import Pin
+    from orchestrator.sources.calling import Answered
+    from orchestrator.sources.watch import Watch
+
+__all__ = ["Connection", "Standing"]
+
+MAX_REASON = 400
+LEAVE_S = 6.0
+
+
+class Standing(enum.StrEnum):
+    """How a connection stands."""
+
+    STARTING = "starting"
+    UP = "up"
+    DOWN = "down"
+
+
+class Connection:
+    """The connection to *source*. ``pins`` are its tools, ``changed`` what is different now, ``reason`` why it is down.
+
+    ``revision`` counts what could change a decision about its tools.
+    """
+
+    def __init__(self, source: MCPSource, watch: Watch, pins: tuple[Pin, ...] | None = None) -> None:
+        self.source = source
+        self.pins = pins
+        self.bad: tuple[str, ...] = ()
+        self.changed: dict[str, str] = {}
+        self.known: tuple[Pin, ...] = ()
+        self.standing = Standing.STARTING
+        self.reason = ""
+        self.revision = 0
+        self.calls: dict[int, ToolContext] = {}
+        self.diagnosis = Diagnosis(lambda kind, text: watch.tell(kind, source.name, text))
+        self._watch = watch
+        self._client: Client | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._number = 0
+
+    async def start(self) -> None:
+        """Connect and list; return when the tools are pinned, or the connection is down. Called once."""
+        name = f"source {self.source.name}"
+        self._owner = asyncio.get_running_loop().create_task(self._own(), name=name)
+        await self._settled.wait()
+
+    def try_again(self) -> None:
+        """Let a connection that is down be tried once more, in the background. Never waits."""
+        self._wake.set()
+
+    async def close(self) -> None:
+        """End the connection and everything it started; return when nothing is left of it. Closing twice is fine."""
+        self._closing = True
+        self._lose("the session is closed")
+        self._wake.set()
+        if self._owner is not None:
+            _, late = await asyncio.wait({self._owner}, timeout=LEAVE_S)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=LEAVE_S)
+
+    async def call(self, context: ToolContext, tool: str, arguments: Mapping[str, Any]) -> Answered:
+        """Call *tool* by its name at the server and return what it answered.
+
+        Raises `ToolFault` when it was not sent or was refused, `OutcomeUnknown` when it was sent and not answered.
+        """
+
+        async def ask(client: Client) -> Answered:
+            return await client.call_tool(context, tool, arguments, self._watch.progress(context))
+
+        number = self._number = self._number + 1
+        self.calls[number] = context
+        try:
+            answered: Answered = await self._asked(ask)
+        finally:
+            del self.calls[number]
+        return answered
+
+    async def read(self, ask: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+        """Return what *ask* gets of the server: something that has no effect. Raises `ToolFault`."""
+        try:
+            return await self._asked(ask)
+        except OutcomeUnknown as unknown:
+            raise ToolFault(unknown.message) from None
+
+    async def _asked(self, ask: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+        for _ in range(2):
+            client = await self._up()
+            try:
+                return await client.asked(ask(client), self.source.call_s)
+            except Gone:
+                self._lose("it had forgotten the session")
+        raise ToolFault(f"source_unavailable: the server {self.source.name} forgot the session twice.")
+
+    async def _up(self) -> Client:
+        """Return the live client; a connection that is being made is waited for."""
+        if self._client is not None and self._client.over:
+            self._forget()
+        if self._client is None:
+            await self._settled.wait()
+        if self._client is None:
+            text = f"source_unavailable: the server {self.source.name} does not answer ({self.reason})."
+            raise ToolFault(text, remedy="Go on without it, or try again in a later turn.")
+        return self._client
+
+    def _forget(self) -> None:
+        """Nothing goes to this client any more; whoever calls waits for the next one."""
+        self._client = None
+        self._settled.clear()
+
+    async def _own(self) -> None:
+        """Hold the connection, again and again, until it is closed."""
+        while not self._closing:
+            was_up = await self._hold()
+            if was_up and not self._closing:
+                self._stand(Standing.STARTING)
+                continue
+            self._stand(Standing.DOWN)
+            self._settled.set()
+            await self._wake.wait()
+            self._wake.clear()
+            if not self._closing:
+                self._stand(Standing.STARTING)
+                self._settled.clear()
+
+    async def _hold(self) -> bool:
+        """Connect, list, and stay until the connection is lost or closed; tell whether it was up."""
+        mark = ""
+        if self.source.command:
+            mark = new_mark()
+            await self._watch.started(mark, self.source.name)
+        client = Client(self.source, mark, self.diagnosis, self._watch, self.calls)
+        was_up = False
+        try:
+            async with asyncio.timeout(self.source.start_s) as limit, client.opened():
+                listed = await client.list_tools()
+                limit.reschedule(None)
+                self._take(client, *listed)
+                was_up = True
+                await self._stay(client)
+        except TimeoutError:
+            client.lost(f"its tools were not listed within {self.source.start_s:g} s")
+        except Exception as error:  # noqa: BLE001  # the guard of foreign code: whatever it raises ends the connection
+            client.lost(_why(error))
+        finally:
+            if was_up:
+                self._forget()
+            if mark:
+                gone = await end(lambda: marked(mark))
+                self._watch.ended(mark, gone=gone)
+        self._left(client, was_up=was_up)
+        return was_up
+
+    async def _stay(self, client: Client) -> None:
+        """Return once the connection is lost; list again whenever the server says that its tools have changed."""
+        while not (self._closing or await client.wait()):
+            async with asyncio.timeout(self.source.start_s):
+                listed = await client.list_tools()
+            self._compare(*listed)
+
+    def _take(self, client: Client, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
+        """The connection is up: pin its tools, or compare them with the pins."""
+        again = self.pins is not None and self.reason != ""
+        self.bad = bad
+        if self.pins is None:
+            self.pins = pins
+        self._client = client
+        self._stand(Standing.UP)
+        self._settled.set()
+        self._compare(pins, bad)
+        if again:
+            self._watch.tell("server_back", self.source.name, "it answers again")
+        self.reason = ""
+
+    def _compare(self, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
+        """Take note of what differs from the pins; none of them is changed."""
+        assert self.pins is not None
+        changed = differences(self.pins, pins)
+        for name, text in changed.items():
+            if self.changed.get(name) != text:
+                shown = text or "it is not there any more"
+                self._watch.tell("tool_definition_changed", self.source.name, f"{name}: {shown}")
+        new = sorted({pin.name for pin in pins} - {pin.name for pin in self.pins} - {pin.name for pin in self.known})
+        if new:
+            self._watch.tell("tools_added", self.source.name, f"not taken in before a new session: {', '.join(new)}")
+        for fault in bad:
+            if fault not in self.bad:
+                self._watch.tell("tool_left_out", self.source.name, fault)
+        self.known = pins
+        self.changed, self.bad = changed, bad
+        self.revision += 1
+
+    def present(self, tool: str) -> Pin | None:
+        """Return *tool* as the server lists it now, or ``None``."""
+        return next((pin for pin in self.known if pin.name == tool), None)
+
+    def _left(self, client: Client, *, was_up: bool) -> None:
+        """The connection is over: say why."""
+        words = self.diagnosis.last_words()
+        said = f"; it said: {words}" if words else ""
+        self.reason = clip(f"{client.why or 'the connection ended'}{said}", MAX_REASON)
+        if was_up and not self._closing:
+            self._watch.tell("server_lost", self.source.name, self.reason)
+
+    def _lose(self, why: str) -> None:
+        if self._client is not None:
+            self._client.lost(why)
+            self._forget()
+
+    def _stand(self, standing: Standing) -> None:
+        if self.standing is not standing:
+            self.standing = standing
+            self.revision += 1
+
+
+def _why(error: BaseException) -> str:
+    """Return in words why foreign code ended: the first real reason in a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error) or type(error).__name__
+    return clip(text.replace("\n", " "), MAX_REASON)

@@ -1,0 +1,75 @@
+"""The tools of a server as they were when a session first saw them, and what has changed since. Pure.
+
+A pin is on record, so that a session that is taken up again still has the tools it was started with, and can tell when
+a server no longer means the same by a name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.grants import Access
+from actors.schema import canonical
+from actors.text import clean, clip
+from orchestrator.journal.source import Pin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["differences", "hinted", "pin_of"]
+
+MAX_DIFFERENCE = 2000
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def pin_of(entry: Mapping[str, Any]) -> Pin:
+    """Return the pin of one entry of a listing, whose name and schema are known to be a text and an object."""
+    schema, output, hints = entry["inputSchema"], entry.get("outputSchema"), entry.get("annotations")
+    told = hints if isinstance(hints, dict) else {}
+    return Pin(
+        clean(entry["name"]),
+        clean(entry.get("description") or ""),
+        canonical(schema),
+        canonical(output) if isinstance(output, dict) else "",
+        tuple((name, told[name]) for name in HINTS if isinstance(told.get(name), bool)),
+    )
+
+
+def hinted(pin: Pin) -> Access:
+    """Return the access that a server's own hints speak of; where they say nothing it is external."""
+    hints = dict(pin.hints)
+    if hints.get("readOnlyHint"):
+        return Access.READ
+    reversible = not hints.get("destructiveHint", True) and not hints.get("openWorldHint", True)
+    return Access.WRITE if reversible else Access.EXTERNAL
+
+
+def differences(old: Iterable[Pin], new: Iterable[Pin]) -> dict[str, str]:
+    """Return, for each tool of *old* that is not the same in *new*, what is different; empty text: it is gone."""
+    present = {pin.name: pin for pin in new}
+    found = {}
+    for pin in old:
+        now = present.get(pin.name)
+        if now is None:
+            found[pin.name] = ""
+        elif now != pin:
+            found[pin.name] = _difference(pin, now)
+    return found
+
+
+def _difference(old: Pin, new: Pin) -> str:
+    lines = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=0)
+    return clip("\n".join(line for line in lines if not line.startswith(("---", "+++", "@@"))), MAX_DIFFERENCE)
+
+
+def _lines(pin: Pin) -> list[str]:
+    """Return a pin as lines that can be compared."""
+    lines = [f"description: {line}" for line in pin.description.splitlines()]
+    for label, text in (("schema", pin.schema), ("answers", pin.output)):
+        if text:
+            shown = msgspec.json.format(text, indent=1)
+            lines += [f"{label}: {line}" for line in shown.splitlines()]
+    return [*lines, *(f"hint: {name}={value}" for name, value in pin.hints)]

@@ -1,0 +1,153 @@
+"""Between a transport and the SDK: every message passes here, so that one bad tool does not lose its server.
+
+The SDK refuses a whole listing for one malformed entry. Here each entry of a ``tools/list`` answer is looked at by
+itself: a good one goes on with its own text kept beside it, a bad one is left out and its fault is kept. Schemas of
+answers are taken off, because the SDK would check them by a library that may fetch; we check them ourselves.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from actors.text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from typing import Self
+
+__all__ = ["BAD", "RAW", "sieved"]
+
+RAW = "orchestrator/raw"
+"""Where, in a tool's ``_meta``, the entry stands as the server sent it."""
+BAD = "orchestrator/bad"
+"""Where, in a listing's ``_meta``, the faults of the entries that were left out stand."""
+MAX_FAULT = 300
+
+
+@asynccontextmanager
+async def sieved(
+    transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[[], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """Yield the streams of *transport* with the sieve between; *ended* is called when nothing more can come in."""
+    async with transport as (read, write):
+        listings: set[Any] = set()
+        yield Incoming(read, listings, ended), Outgoing(write, listings)
+
+
+class Outgoing:
+    """The stream to the server; it remembers which requests ask for a listing."""
+
+    def __init__(self, inner: Any, listings: set[Any]) -> None:
+        self._inner = inner
+        self._listings = listings
+
+    async def send(self, item: Any) -> None:
+        """Send one message."""
+        message = item.message
+        if getattr(message, "method", "") == "tools/list" and getattr(message, "id", None) is not None:
+            self._listings.add(message.id)
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Incoming:
+    """The stream from the server."""
+
+    def __init__(self, inner: Any, listings: set[Any], ended: Callable[[], None]) -> None:
+        self._inner = inner
+        self._listings = listings
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        """The context of the sender of the last message, where the transport keeps it."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        """Return the next message; what was no message is left out."""
+        import anyio
+
+        try:
+            while isinstance(item := await self._inner.receive(), Exception):
+                pass
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._ended()
+            raise
+        message = item.message
+        if getattr(message, "id", None) in self._listings and isinstance(getattr(message, "result", None), dict):
+            self._listings.discard(message.id)
+            message.result = sifted(message.result)
+        return item
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        import anyio
+
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def sifted(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a ``tools/list`` with every good entry, and the faults of the others in its ``_meta``."""
+    tools = result.get("tools")
+    if not isinstance(tools, list):
+        return result
+    good: list[dict[str, Any]] = []
+    bad: list[str] = []
+    for number, entry in enumerate(tools, start=1):
+        checked = _checked(entry)
+        if isinstance(checked, str):
+            name = entry.get("name") if isinstance(entry, dict) else None
+            named = f"tool {clip(name, 80)!r}" if isinstance(name, str) and name else f"entry {number} of its listing"
+            bad.append(clip(f"{named}: {checked}", MAX_FAULT))
+        else:
+            good.append(checked)
+    meta = result.get("_meta")
+    return {**result, "tools": good, "_meta": {**(meta if isinstance(meta, dict) else {}), BAD: bad}}
+
+
+def _checked(entry: Any) -> dict[str, Any] | str:
+    """Return what the SDK is given for one entry, or what is wrong with it."""
+    if not isinstance(entry, dict):
+        return f"it is no object but {type(entry).__name__}"
+    name, schema = entry.get("name"), entry.get("inputSchema", {"type": "object"})
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if schema is None:
+        schema = {"type": "object"}
+    if not isinstance(schema, dict):
+        return f"its inputSchema is no object but {type(schema).__name__}"
+    description = entry.get("description")
+    if description is not None and not isinstance(description, str):
+        return f"its description is no text but {type(description).__name__}"
+    return {
+        "name": name,
+        "description": description or "",
+        "inputSchema": {**schema, "type": "object"},
+        "_meta": {RAW: {**entry, "inputSchema": schema}},
+    }

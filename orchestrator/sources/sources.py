@@ -1,0 +1,146 @@
+"""The connections of one session: opened side by side, kept, closed together; what they do is on the session's record.
+
+Rules:
+
+- One connection for each way to reach a server, whichever definitions name it. Definitions share connections, never
+  registries: what one may call of a server says nothing about another.
+- The tools of a server are pinned when it is first listed, on record, so a session that is taken up again has those.
+- The start waits for the slowest source, at most its ``start_s``, and for nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from actors.schema import canonical, digest
+from actors.text import clip
+from orchestrator.events import Progressed
+from orchestrator.journal.fault import StoreError
+from orchestrator.journal.records import Noted
+from orchestrator.journal.source import SourceEnded, SourceStarted, ToolsPinned
+from orchestrator.sources.connection import Connection, Standing
+from orchestrator.sources.processes import end, marked
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+
+    from actors.definition import AgentDefinition
+    from actors.sources import MCPSource
+    from actors.tools import ToolContext
+    from orchestrator.events import Events
+    from orchestrator.journal.journal import Journal
+
+    Ask = Callable[[ToolContext, str, str, Mapping[str, Any] | None], Awaitable[Any]]
+
+__all__ = ["Sources", "sources_of"]
+
+MAX_TEXT = 4000
+AT_ONCE = 64
+PROGRESS_EVERY_S = 0.1
+
+
+def sources_of(definitions: Iterable[AgentDefinition]) -> tuple[MCPSource, ...]:
+    """Return every source of *definitions* and of all that they may start, each once."""
+    found: dict[MCPSource, None] = {}
+    waiting = list(definitions)
+    for definition in waiting:
+        found.update(dict.fromkeys(definition.tools.mcp))
+        waiting.extend(definition.children)
+    return tuple(found)
+
+
+def key_of(source: MCPSource) -> str:
+    """Return what tells one way to reach a server from another."""
+    way = [source.name, source.command, source.url, source.env, source.headers, source.cwd]
+    return digest(canonical(way))[:16]
+
+
+class Sources:
+    """The connections of the session that *journal* records. ``asks`` asks the person; without it nobody is asked."""
+
+    def __init__(self, journal: Journal, events: Events) -> None:
+        self._journal = journal
+        self._events = events
+        self._connections: dict[str, Connection] = {}
+        self.asks: Ask | None = None
+
+    def __iter__(self) -> Iterator[Connection]:
+        """Every connection."""
+        return iter(self._connections.values())
+
+    def connection(self, source: MCPSource) -> Connection:
+        """Return the connection by which *source* is reached."""
+        return self._connections[key_of(source)]
+
+    async def open(self, wanted: Iterable[MCPSource]) -> None:
+        """End what an earlier process left running, then connect to every source side by side, and pin its tools.
+
+        A source that cannot be reached is down, with its reason; whoever resolves definitions decides what that means.
+        """
+        await asyncio.gather(*(self._clear(mark) for mark in tuple(self._journal.state.processes)))
+        for source in wanted:
+            key = key_of(source)
+            if key not in self._connections:
+                self._connections[key] = Connection(source, self, self._journal.state.pins.get(key))
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def start(connection: Connection) -> None:
+            async with slots:
+                await connection.start()
+
+        await asyncio.gather(*map(start, self))
+        for key, connection in self._connections.items():
+            if connection.pins is not None and key not in self._journal.state.pins:
+                self._journal.append("", ToolsPinned(key, connection.source.name, connection.pins))
+            for fault in connection.bad:
+                self.tell("tool_left_out", connection.source.name, fault)
+            if connection.standing is Standing.DOWN:
+                self.tell("source_unavailable", connection.source.name, connection.reason)
+
+    async def _clear(self, mark: str) -> None:
+        self.ended(mark, gone=await end(lambda: marked(mark)))
+
+    def try_again(self) -> None:
+        """Let every connection that is down be tried once more, in the background. Never waits."""
+        for connection in self:
+            if connection.standing is Standing.DOWN:
+                connection.try_again()
+
+    async def close(self) -> None:
+        """Close every connection, side by side; return when nothing of any is left. Closing twice is fine."""
+        await asyncio.gather(*(connection.close() for connection in self))
+
+    async def started(self, mark: str, source: str) -> None:
+        """Put on record, for good, that a process with *mark* is about to be started."""
+        self._journal.append("", SourceStarted(source, mark))
+        await self._journal.sync()
+
+    def ended(self, mark: str, *, gone: bool) -> None:
+        """Put on record that nothing with *mark* runs any more, or that something of it could not be ended."""
+        with suppress(StoreError):
+            self._journal.append("", SourceEnded(mark, gone))
+
+    def tell(self, kind: str, source: str, text: str) -> None:
+        """Show people watching what a source does."""
+        with suppress(StoreError):
+            self._journal.append("", Noted("", kind, clip(f"{source}: {text}", MAX_TEXT)))
+
+    def progress(self, context: ToolContext) -> Callable[[float, float | None, str | None], None]:
+        """Return what shows the progress of the call *context* to subscribers, at most ten times a second."""
+        last = float("-inf")
+
+        def show(done: float, total: float | None, text: str | None) -> None:
+            nonlocal last
+            now = asyncio.get_running_loop().time()
+            if self._events.watched and (now - last >= PROGRESS_EVERY_S or done == total):
+                last = now
+                shown = clip(text or "", MAX_TEXT)
+                self._events.publish(Progressed(context.actor, context.call_id, done, total, shown))
+
+        return show
+
+    async def ask(self, context: ToolContext, source: str, message: str, schema: Mapping[str, Any] | None) -> Any:
+        """Ask the person what a server asks: its content, ``False`` for a no, ``None`` for no answer."""
+        return None if self.asks is None else await self.asks(context, source, message, schema)
