@@ -197,10 +197,10 @@ class Gathered:
         for taken in taking.tools:
             tool = attrs.evolve(taken.tool, run=partial(_run, connection, taken.pin))
             unusable = f"its schema cannot be used: {taken.unusable}" if taken.unusable else ""
-            validator = None
             try:
                 validator = compile_schema(tool.input_schema)
             except ValueError as error:
+                validator = compile_schema("{}")
                 unusable = f"its schema cannot be used: {str(error)[:MAX_FAULT]}"
             self._add(tool, validator, Origin(connection, taken.pin), unusable)
         return [(source.name, text) for text in taking.left_out]

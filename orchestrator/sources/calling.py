@@ -41,13 +41,18 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Questions:
-    """The questions of one server; *calls* are those in flight. ``open`` counts the questions that wait."""
+    """The questions of one server; *calls* are those in flight."""
 
     def __init__(self, source: str, watch: Watch, calls: Mapping[int, ToolContext]) -> None:
         self.source = source
-        self.open = 0
+        self._asking: list[tuple[ToolContext, asyncio.Task[Any]]] = []
         self._watch = watch
         self._calls = calls
+
+    @property
+    def open(self) -> bool:
+        """Whether a person is being asked."""
+        return bool(self._asking)
 
     async def asked_by_itself(self, context: Any, params: Any) -> Any:  # noqa: ARG002  # the SDK's form
         """Answer what a server of the older protocol asks by itself."""
@@ -66,16 +71,29 @@ class Questions:
 
         schema, link = getattr(params, "requested_schema", None), getattr(params, "url", None)
         message = f"{params.message} ({link})" if link else params.message
-        self.open += 1
-        try:
-            said = await self._watch.ask(context, self.source, message, schema)
-        finally:
-            self.open -= 1
+        said = await self._said(context, message, schema)
         if said is None:
             return ElicitResult(action="cancel")
         if said is False:
             return ElicitResult(action="decline")
         return ElicitResult(action="accept", content=said if schema is not None else None)
+
+    async def _said(self, context: ToolContext, message: str, schema: Any) -> Any:
+        """Return what the person says; ``None`` as well when the call it is for is over meanwhile."""
+        asking = asyncio.get_running_loop().create_task(self._watch.ask(context, self.source, message, schema))
+        self._asking.append((context, asking))
+        try:
+            await asyncio.wait({asking})
+            return None if asking.cancelled() else asking.result()
+        finally:
+            asking.cancel()
+            self._asking.remove((context, asking))
+
+    def withdraw(self, context: ToolContext) -> None:
+        """Withdraw every question for the call *context*, which is over."""
+        for each, asking in self._asking:
+            if each is context:
+                asking.cancel()
 
 
 async def call_tool(

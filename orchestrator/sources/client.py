@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.errors import OutcomeUnknown, ToolFault
 from actors.text import clip
-from orchestrator.sources.calling import Questions, call_tool
+from orchestrator.sources.calling import call_tool
 from orchestrator.sources.listing import list_tools, read_data
 from orchestrator.sources.sieve import sieved
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
     from actors.sources import MCPSource
     from actors.tools import ToolContext
-    from orchestrator.sources.calling import Answered
+    from orchestrator.sources.calling import Answered, Questions
     from orchestrator.sources.diagnosis import Diagnosis
     from orchestrator.sources.listing import Listed
-    from orchestrator.sources.watch import Watch
 
     Progress = Callable[[float, float | None, str | None], None]
 
@@ -38,21 +37,21 @@ class Gone(Exception):
 
 
 class Client:
-    """One connection's client; use it inside ``opened``. ``why`` tells how the connection was lost."""
+    """One connection's client, to be used inside ``opened``. ``why`` tells how it was lost; ``on_lost`` hears of it."""
 
     def __init__(
         self,
         source: MCPSource,
         mark: str,
         diagnosis: Diagnosis,
-        watch: Watch,
-        calls: Mapping[int, ToolContext],
+        questions: Questions,
     ) -> None:
         self.why = ""
+        self.on_lost: Callable[[], None] = lambda: None
         self._source = source
         self._mark = mark
         self._diagnosis = diagnosis
-        self._questions = Questions(source.name, watch, calls)
+        self._questions = questions
         self._sdk: Any = None
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stirred = asyncio.Event()
@@ -118,6 +117,7 @@ class Client:
             self.why = f"{why} ({self._http})" if self._http and self._http != why else why
             self._lost.set_result(None)
             self._stirred.set()
+            self.on_lost()
 
     async def wait(self) -> bool:
         """Return True once the connection is lost, False when the server says that its tools have changed."""

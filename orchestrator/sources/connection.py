@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors.errors import OutcomeUnknown, ToolFault
 from actors.text import clip
+from orchestrator.sources.calling import Questions
 from orchestrator.sources.client import Client, Gone
 from orchestrator.sources.diagnosis import Diagnosis
 from orchestrator.sources.pins import differences
@@ -67,6 +69,7 @@ class Connection:
         self.calls: dict[int, ToolContext] = {}
         self.diagnosis = Diagnosis(lambda kind, text: watch.tell(kind, source.name, text))
         self._watch = watch
+        self._questions = Questions(source.name, watch, self.calls)
         self._client: Client | None = None
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
@@ -81,8 +84,11 @@ class Connection:
         await self._settled.wait()
 
     def try_again(self) -> None:
-        """Let a connection that is down be tried once more, in the background. Never waits."""
-        self._wake.set()
+        """Let a connection that is down be tried once more, in the background; calls wait for it. Never waits."""
+        if self.standing is Standing.DOWN and not self._closing:
+            self._stand(Standing.STARTING)
+            self._settled.clear()
+            self._wake.set()
 
     async def close(self) -> None:
         """End the connection and everything it started; return when nothing is left of it. Closing twice is fine."""
@@ -111,6 +117,7 @@ class Connection:
             answered: Answered = await self._asked(ask)
         finally:
             del self.calls[number]
+            self._questions.withdraw(context)
         return answered
 
     async def read(self, ask: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
@@ -131,8 +138,6 @@ class Connection:
 
     async def _up(self) -> Client:
         """Return the live client; a connection that is being made is waited for."""
-        if self._client is not None and self._client.over:
-            self._forget()
         if self._client is None:
             await self._settled.wait()
         if self._client is None:
@@ -156,19 +161,16 @@ class Connection:
             self._settled.set()
             await self._wake.wait()
             self._wake.clear()
-            if not self._closing:
-                self._stand(Standing.STARTING)
-                self._settled.clear()
 
     async def _hold(self) -> bool:
         """Connect, list, and stay until the connection is lost or closed; tell whether it was up."""
-        mark = ""
-        if self.source.command:
-            mark = new_mark()
-            await self._watch.started(mark, self.source.name)
-        client = Client(self.source, mark, self.diagnosis, self._watch, self.calls)
+        mark = new_mark() if self.source.command else ""
+        client = Client(self.source, mark, self.diagnosis, self._questions)
+        client.on_lost = partial(self._lost, client)
         was_up = False
         try:
+            if mark:
+                await self._watch.started(mark, self.source.name)
             async with asyncio.timeout(self.source.start_s) as limit, client.opened():
                 listed = await client.list_tools()
                 limit.reschedule(None)
@@ -180,12 +182,10 @@ class Connection:
         except Exception as error:  # noqa: BLE001  # the guard of foreign code: whatever it raises ends the connection
             client.lost(_why(error))
         finally:
-            if was_up:
-                self._forget()
             if mark:
                 gone = await end(lambda: marked(mark))
                 self._watch.ended(mark, gone=gone)
-        self._left(client, was_up=was_up)
+        self.reason = self._reason(client)
         return was_up
 
     async def _stay(self, client: Client) -> None:
@@ -231,18 +231,21 @@ class Connection:
         """Return *tool* as the server lists it now, or ``None``."""
         return next((pin for pin in self.known if pin.name == tool), None)
 
-    def _left(self, client: Client, *, was_up: bool) -> None:
-        """The connection is over: say why."""
+    def _lost(self, client: Client) -> None:
+        """A client that was up is lost: nothing goes to it any more, and people are told at once."""
+        if self._client is client:
+            self._forget()
+            if not self._closing:
+                self._watch.tell("server_lost", self.source.name, self._reason(client))
+
+    def _reason(self, client: Client) -> str:
         words = self.diagnosis.last_words()
         said = f"; it said: {words}" if words else ""
-        self.reason = clip(f"{client.why or 'the connection ended'}{said}", MAX_REASON)
-        if was_up and not self._closing:
-            self._watch.tell("server_lost", self.source.name, self.reason)
+        return clip(f"{client.why or 'the connection ended'}{said}", MAX_REASON)
 
     def _lose(self, why: str) -> None:
         if self._client is not None:
             self._client.lost(why)
-            self._forget()
 
     def _stand(self, standing: Standing) -> None:
         if self.standing is not standing:

@@ -1,0 +1,153 @@
+"""Nothing that a session started outlives it: not the server, not what the server started, not after kill -9."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.sources.processes import MARK, end, group_of, marked, new_mark
+from orchestrator.sources.stdio import environment
+from orchestrator.testing import call
+from tests.core.stage import staged
+from tests.sources.stage import LIMIT_S, Servers, marked_processes, servers, user
+
+__all__ = ["servers"]
+
+ROOT = Path(__file__).parents[2]
+ROUNDS = 25
+
+
+def alive(ledger: list[str]) -> list[int]:
+    """The processes of a ledger that still run."""
+    pids = [int(line.split()[1]) for line in ledger if line.split()[0] in ("start", "child")]
+    return [pid for pid in pids if pid in marked_processes()]
+
+
+@pytest.mark.requirement("B42", "I11")
+async def test_closing_ends_a_server_that_forked_and_ignores_sigterm_and_its_input(servers: Servers) -> None:
+    source = servers.source("s", "ok", fork=True, stay=True)
+    runner, _ = staged(user(source), call("s__ok"), "done")
+    async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
+        await session.run("go")
+        assert len(alive(servers.lines("s"))) == 2
+        began = asyncio.get_running_loop().time()
+        await session.close()
+        took = asyncio.get_running_loop().time() - began
+    assert alive(servers.lines("s")) == []
+    assert took < 5
+
+
+async def test_many_sessions_one_after_the_other_leave_no_process_and_no_zombie(servers: Servers) -> None:
+    source = servers.source("s", "ok")
+    async with asyncio.timeout(2 * LIMIT_S):
+        for _ in range(ROUNDS):
+            runner, _model = staged(user(source), "done")
+            async with runner:
+                await runner.run("go")
+    assert len([line for line in servers.lines("s") if line.startswith("start")]) == ROUNDS
+    assert alive(servers.lines("s")) == []
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+async def test_a_session_that_cannot_start_leaves_no_process_of_its_other_sources(servers: Servers) -> None:
+    from orchestrator import ResolutionFailed
+
+    well, broken = servers.source("s", "ok", fork=True, stay=True), servers.source("t", exit="no")
+    runner, _ = staged(user(well, broken), "never")
+    async with asyncio.timeout(LIMIT_S), runner:
+        with pytest.raises(ResolutionFailed):
+            await runner.run("go")
+    assert servers.lines("s")
+    assert alive(servers.lines("s")) == []
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process(servers: Servers) -> None:
+    source = servers.source("s", "ok", delay_s=30, fork=True)
+    runner, _ = staged(user(source), "never")
+    async with asyncio.timeout(LIMIT_S), runner:
+        starting = asyncio.ensure_future(runner.run("go"))
+        while len(servers.lines("s")) < 2:
+            await asyncio.sleep(0.01)
+        starting.cancel()
+        await asyncio.wait({starting})
+        assert alive(servers.lines("s")) == []
+
+
+class Program:
+    """One session over several processes, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.ledger = folder / "ledger"
+        self._command = [sys.executable, "-m", "tests.sources.program"]
+        self._command += [f"sqlite:///{folder}/runs.db", str(folder / "handle"), str(self.ledger)]
+
+    def start(self, mode: str) -> subprocess.Popen[str]:
+        """Start a process and wait until its turn is over."""
+        process = subprocess.Popen([*self._command, mode], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    def end(self, process: subprocess.Popen[str], number: int) -> None:
+        """Send a signal and wait for the end."""
+        process.send_signal(number)
+        process.communicate(timeout=15)
+
+    def alive(self) -> list[int]:
+        """What still runs of its server."""
+        return alive(self.ledger.read_text().splitlines())
+
+
+@pytest.mark.requirement("B42")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_after_a_signal_nothing_is_left_at_the_next_start_at_the_latest(tmp_path: Path, number: int) -> None:
+    program, other = Program(tmp_path / "one"), Program(tmp_path / "two")
+    running, bystander = program.start("hold"), other.start("hold")
+    assert len(program.alive()) == 2
+    program.end(running, number)
+    if number == signal.SIGTERM:
+        assert program.alive() == []
+    left = program.alive()
+    assert len(left) == (0 if number == signal.SIGTERM else 2)
+    again = program.start("go")
+    again.communicate(timeout=15)
+    assert program.alive() == []
+    assert len(other.alive()) == 2
+    other.end(bystander, signal.SIGTERM)
+    assert other.alive() == []
+
+
+async def test_ending_asks_first_and_then_does_not_ask() -> None:
+    mark = new_mark()
+    stubborn = (
+        "import signal,sys,time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1,flush=True)\ntime.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", stubborn], env=environment({}, mark), stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert marked(mark) == (process.pid,)
+    assert group_of(process.pid) == (process.pid,)
+    assert marked(mark[:-1]) == ()
+    assert await end(lambda: marked(mark), grace_s=0.2)
+    assert process.wait(timeout=5) == -signal.SIGKILL
+    process.stdout.close()
+    assert await end(lambda: marked(mark))
+
+
+def test_a_server_gets_a_few_names_of_ours_what_is_declared_and_its_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-servers")
+    given = environment({"OWN": "1", "PATH": "/declared"}, "m")
+    assert given["OWN"] == "1"
+    assert given["PATH"] == "/declared"
+    assert given[MARK] == "m"
+    assert "OPENAI_API_KEY" not in given
