@@ -10,12 +10,12 @@ import cProfile
 import gc
 from typing import TYPE_CHECKING
 
-from tests.bench.workload import Prepared, calling, opened, saying
+from tests.bench.workload import Prepared, calling, opened, saying, worker_with
 
 if TYPE_CHECKING:
     from actors.messages import ModelReply
 
-__all__ = ["COUNTED", "counted"]
+__all__ = ["COUNTED", "calls_of_turns", "counted"]
 
 SHORT, LONG = 10, 50
 
@@ -55,10 +55,17 @@ def counted(name: str) -> float:
     return round((many - few) / (LONG - SHORT), 2)
 
 
-async def profiled(name: str, count: int) -> int:
-    """Return all function calls of *count* operations in a fresh session."""
+def calls_of_turns(tools: int) -> float:
+    """Return the function calls of one turn of an actor that has *tools* tools."""
+    asyncio.run(profiled(TURN, SHORT, tools))
+    few, many = (asyncio.run(profiled(TURN, count, tools)) for count in (SHORT, LONG))
+    return round((many - few) / (LONG - SHORT), 2)
+
+
+async def profiled(name: str, count: int, tools: int = 0) -> int:
+    """Return all function calls of *count* operations in a fresh session, of an actor with 12 tools or with *tools*."""
     model = Prepared()
-    async with opened(model) as bench:
+    async with opened(model, worker_with(tools)) if tools else opened(model) as bench:
         model.replies.append(saying())
         await bench.run()
         model.replies.extend(COUNTED[name](count))
