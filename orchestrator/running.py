@@ -89,7 +89,8 @@ class Runner:
         """Ask a tool what became of an earlier call; a check that fails is told, and leaves it unknown."""
         assert tool.reconcile is not None
         try:
-            return await tool.reconcile(context, inner(tool, arguments)), ""
+            given = arguments if tool.reshape is None else tool.reshape.inner(arguments)
+            return await tool.reconcile(context, given), ""
         except Exception as error:  # noqa: BLE001  # the tool's code
             return Reconciled.UNKNOWN, clip(f"{type(error).__name__}: {error}", MAX_FAULT)
 
@@ -99,7 +100,7 @@ class Runner:
         if tool.source == INTRINSIC:
             return self._intrinsics[tool.name](capability, call, arguments)
         assert tool.run is not None
-        return tool.run(context, inner(tool, arguments))
+        return tool.run(context, arguments if tool.reshape is None else tool.reshape.inner(arguments))
 
     def _answered(self, capability: Capability, call: ToolCall, tool: Tool, value: Any) -> Ran | None:
         if value is PARKED:
@@ -116,11 +117,6 @@ class Runner:
             self._journal.append(capability.member.path, OutputStored(handle, text))
             text = preview(text, tool.output_limit_bytes, handle)
         return ToolResult(call.id, call.name, text)
-
-
-def inner(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the tool's own code gets."""
-    return arguments if tool.reshape is None else tool.reshape.inner(arguments)
 
 
 def _error(call: ToolCall, text: str) -> Ran:

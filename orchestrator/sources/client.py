@@ -37,7 +37,10 @@ class Gone(Exception):
 
 
 class Client:
-    """One connection's client, to be used inside ``opened``. ``why`` tells how it was lost; ``on_lost`` hears of it."""
+    """One connection's client, to be used inside ``opened``.
+
+    ``up`` tells that its tools were listed, ``why`` how it was lost; ``on_lost`` hears of that at once.
+    """
 
     def __init__(
         self,
@@ -47,9 +50,10 @@ class Client:
         questions: Questions,
     ) -> None:
         self.why = ""
+        self.up = False
+        self.mark = mark
         self.on_lost: Callable[[], None] = lambda: None
         self._source = source
-        self._mark = mark
         self._diagnosis = diagnosis
         self._questions = questions
         self._sdk: Any = None
@@ -69,7 +73,7 @@ class Client:
         if source.command:
             from orchestrator.sources.stdio import stdio
 
-            transport: Any = stdio(source.command, env, source.cwd, self._mark, self._diagnosis)
+            transport: Any = stdio(source.command, env, source.cwd, self.mark, self._diagnosis)
         else:
             from orchestrator.sources.http import http
 

@@ -72,6 +72,7 @@ class Connection:
         self._questions = Questions(source.name, watch, self.calls)
         self._client: Client | None = None
         self._owner: asyncio.Task[None] | None = None
+        self._holding: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._wake = asyncio.Event()
         self._closing = False
@@ -79,8 +80,7 @@ class Connection:
 
     async def start(self) -> None:
         """Connect and list; return when the tools are pinned, or the connection is down. Called once."""
-        name = f"source {self.source.name}"
-        self._owner = asyncio.get_running_loop().create_task(self._own(), name=name)
+        self._owner = asyncio.get_running_loop().create_task(self._own(), name=f"keeper of {self.source.name}")
         await self._settled.wait()
 
     def try_again(self) -> None:
@@ -93,7 +93,10 @@ class Connection:
     async def close(self) -> None:
         """End the connection and everything it started; return when nothing is left of it. Closing twice is fine."""
         self._closing = True
-        self._lose("the session is closed")
+        if self._client is not None:
+            self._client.lost("the session is closed")
+        elif self._holding is not None:
+            self._holding.cancel()
         self._wake.set()
         if self._owner is not None:
             _, late = await asyncio.wait({self._owner}, timeout=LEAVE_S)
@@ -133,7 +136,7 @@ class Connection:
             try:
                 return await client.asked(ask(client), self.source.call_s)
             except Gone:
-                self._lose("it had forgotten the session")
+                client.lost("it had forgotten the session")
         raise ToolFault(f"source_unavailable: the server {self.source.name} forgot the session twice.")
 
     async def _up(self) -> Client:
@@ -151,10 +154,22 @@ class Connection:
         self._settled.clear()
 
     async def _own(self) -> None:
-        """Hold the connection, again and again, until it is closed."""
+        """See to it that the connection is held, again and again, until it is closed. What holding raises ends it."""
         while not self._closing:
-            was_up = await self._hold()
-            if was_up and not self._closing:
+            client = Client(self.source, new_mark() if self.source.command else "", self.diagnosis, self._questions)
+            client.on_lost = partial(self._lost, client)
+            holding = asyncio.get_running_loop().create_task(self._hold(client), name=f"source {self.source.name}")
+            self._holding = holding
+            try:
+                await asyncio.wait({holding})
+            finally:
+                if not holding.done():
+                    holding.cancel()
+                    await asyncio.wait({holding}, timeout=LEAVE_S)
+            if not holding.cancelled() and holding.exception() is not None:
+                client.lost(_why(holding.exception(), self.source))
+            self.reason = self._reason(client)
+            if client.up and not self._closing:
                 self._stand(Standing.STARTING)
                 continue
             self._stand(Standing.DOWN)
@@ -162,31 +177,20 @@ class Connection:
             await self._wake.wait()
             self._wake.clear()
 
-    async def _hold(self) -> bool:
-        """Connect, list, and stay until the connection is lost or closed; tell whether it was up."""
-        mark = new_mark() if self.source.command else ""
-        client = Client(self.source, mark, self.diagnosis, self._questions)
-        client.on_lost = partial(self._lost, client)
-        was_up = False
+    async def _hold(self, client: Client) -> None:
+        """Connect, list, and stay until the connection is lost or closed: one task from open to close."""
         try:
-            if mark:
-                await self._watch.started(mark, self.source.name)
+            if client.mark:
+                await self._watch.started(client.mark, self.source.name)
             async with asyncio.timeout(self.source.start_s) as limit, client.opened():
                 listed = await client.list_tools()
                 limit.reschedule(None)
                 self._take(client, *listed)
-                was_up = True
                 await self._stay(client)
-        except TimeoutError:
-            client.lost(f"its tools were not listed within {self.source.start_s:g} s")
-        except Exception as error:  # noqa: BLE001  # the guard of foreign code: whatever it raises ends the connection
-            client.lost(_why(error))
         finally:
-            if mark:
-                gone = await end(lambda: marked(mark))
-                self._watch.ended(mark, gone=gone)
-        self.reason = self._reason(client)
-        return was_up
+            if client.mark:
+                gone = await end(lambda: marked(client.mark))
+                self._watch.ended(client.mark, gone=gone)
 
     async def _stay(self, client: Client) -> None:
         """Return once the connection is lost; list again whenever the server says that its tools have changed."""
@@ -202,6 +206,7 @@ class Connection:
         if self.pins is None:
             self.pins = pins
         self._client = client
+        client.up = True
         self._stand(Standing.UP)
         self._settled.set()
         self._compare(pins, bad)
@@ -243,19 +248,17 @@ class Connection:
         said = f"; it said: {words}" if words else ""
         return clip(f"{client.why or 'the connection ended'}{said}", MAX_REASON)
 
-    def _lose(self, why: str) -> None:
-        if self._client is not None:
-            self._client.lost(why)
-
     def _stand(self, standing: Standing) -> None:
         if self.standing is not standing:
             self.standing = standing
             self.revision += 1
 
 
-def _why(error: BaseException) -> str:
+def _why(error: BaseException | None, source: MCPSource) -> str:
     """Return in words why foreign code ended: the first real reason in a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return f"its tools were not listed within {source.start_s:g} s"
     text = str(error) or type(error).__name__
     return clip(text.replace("\n", " "), MAX_REASON)
