@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from actors.grants import Access, Grants
 from actors.messages import Retry
 from actors.tools import Tool
 from orchestrator.denials import CODES, MAX_NAME, deny
-from orchestrator.facts import Attempt, Consent, Facts, State, Target
+from orchestrator.facts import PERMIT, Attempt, Consent, Facts, NeedsApproval, Source, State, Target
 from orchestrator.focus import Policy, join
 from orchestrator.policy import decide
 
@@ -121,3 +122,39 @@ def test_joined_policies_allow_what_both_allow_and_deny_what_either_denies() -> 
     assert join(left, right) == join(right, left) == Policy(("b",), ("x", "y"), ("y",))
     assert join(left, Policy.deny("q")) == join(Policy.deny("q"), left) == Policy(("a", "b"), ("x", "q"))
     assert join(left, left) == left
+
+
+@pytest.mark.parametrize(
+    "source, fault, text",
+    [
+        (Source.UNAVAILABLE, "", "put cannot be reached. Go on without it, or try again later."),
+        (Source.UNAVAILABLE, "the server is gone", "put cannot be reached: the server is gone. Go on without it"),
+        (Source.CHANGED, "", "put is not what it was when this session started. A person must approve"),
+        (Source.CHANGED, "-a +b", "put is not what it was when this session started: -a +b A person must approve"),
+    ],
+)
+def test_a_tool_whose_source_is_gone_or_other_than_it_was_is_told_what_is_wrong(
+    source: Source, fault: str, text: str
+) -> None:
+    facts = Facts("boss", PUT, ("put",), Grants((), Access.WRITE), source=source, source_fault=fault)
+    assert told(facts).startswith(text)
+
+
+def test_what_is_wrong_with_a_source_is_told_within_bounds() -> None:
+    facts = Facts("boss", PUT, ("put",), Grants(), source=Source.UNAVAILABLE, source_fault="x" * 5000)
+    assert len(told(facts)) < 600 + 120
+    assert told(facts).count("x") == 599
+
+
+@pytest.mark.parametrize("call", [True, False])
+def test_a_changed_tool_asks_a_person_for_each_call_whatever_it_declared(call: bool) -> None:  # noqa: FBT001
+    facts = Facts("boss", PUT, ("put",), Grants((), Access.WRITE), source=Source.CHANGED, approver=True)
+    assert decide(Attempt("put", call=call), facts) == NeedsApproval("put", "boss")
+    given = replace(facts, consent=Consent.GIVEN)
+    assert decide(Attempt("put", call=call), given) is PERMIT
+    rejected = decide(Attempt("put", call=call), replace(facts, consent=Consent.REJECTED))
+    assert getattr(rejected, "code", "") == "approval_rejected"
+    alone = decide(Attempt("put", call=call), replace(given, approver=False))
+    assert getattr(alone, "code", "") == "tool_changed"
+    gone = decide(Attempt("put", call=call), replace(given, source=Source.UNAVAILABLE))
+    assert getattr(gone, "code", "") == "source_unavailable"
