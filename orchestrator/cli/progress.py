@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from actors.messages import CallFinished, ModelReplied, StopReason
 from orchestrator.cli.line import one_line
 from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, Entry, Record, TurnEnded
-from orchestrator.journal.work import StepFinished, StepStarted
+from orchestrator.journal.work import Stage, StageStarted, StepFinished, StepStarted
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,6 +42,7 @@ class Progress:
         self._denied = 0
         self._running: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
+        self._stages: dict[str, str] = {}
         self._done = {key: step.ok for key, step in state.finished_steps.items()}
 
     async def __aenter__(self) -> Self:
@@ -75,6 +76,8 @@ class Progress:
             self._called(entry.actor, record)
         elif isinstance(record, StepStarted):
             self._start(record)
+        elif isinstance(record, StageStarted):
+            self._stage(record)
         elif isinstance(record, StepFinished):
             self._finish(record)
         else:
@@ -106,8 +109,18 @@ class Progress:
             self._say(f"step     {name} by {record.by}")
         self._running[name] += 1
 
+    def _stage(self, record: StageStarted) -> None:
+        """Tell of each stage of a step, and of an item those that not every item has."""
+        if not record.turn:
+            return
+        said = stage_words(record)
+        self._stages[record.key] = said
+        if "[" not in record.key or record.again or (record.stage, record.round) != (Stage.REVIEW, 1):
+            self._say(f"{record.stage.value:<8} {record.key}: {said} by {record.by}")
+
     def _finish(self, record: StepFinished) -> None:
         name, item, _ = record.key.partition("[")
+        self._stages.pop(record.key, None)
         if item:
             self._running[name] -= 1
             self._items[name] += 1
@@ -139,10 +152,20 @@ class Progress:
             waiting = "●" if self._running[step.id] else "·"
             mark = waiting if step.id not in self._done else "✓" if self._done[step.id] else "✗"
             items = f"  {self._items[step.id]} items" if self._items[step.id] else ""
-            tree.add(Text(f"{mark} {step.id} ({step.agent}){items}"))
+            branch = tree.add(Text(f"{mark} {step.id} ({step.agent}){items}"))
+            for key, said in self._stages.items():
+                if key.partition("[")[0] == step.id and len(branch.children) < SHOWN_ACTORS:
+                    branch.add(Text(f"{key}: {said}", style="dim"))
         busy = [(path, tool) for path, tool in self._tools.items() if tool]
         for path, tool in busy[:SHOWN_ACTORS]:
             tree.add(Text(one_line(f"{path}  {tool[:MAX_LINE]}"), style="dim"))
         if len(busy) > SHOWN_ACTORS:
             tree.add(Text(f"and {len(busy) - SHOWN_ACTORS} more actors at work", style="dim"))
         return tree
+
+
+def stage_words(record: StageStarted) -> str:
+    """Return which turn of its step the record is about, as in ``review round 2 of 3``."""
+    rounds = {Stage.REVIEW: "review", Stage.FIX: "fixes of review"}
+    what = f"{rounds[record.stage]} round {record.round} of {record.of}" if record.stage in rounds else "the answer"
+    return f"{what}, corrected" if record.again else what

@@ -47,7 +47,7 @@ from orchestrator.journal.records import (
 )
 from orchestrator.journal.source import SOURCE_HANDLERS
 from orchestrator.journal.state import ActorState, ApprovalState, OwedOutcome, SessionState
-from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
+from orchestrator.journal.worked import WORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -244,29 +244,6 @@ def _loan_ended(state: SessionState, path: str, record: LoanEnded) -> None:
         state.ended_loans.setdefault(path, []).append(loan)
 
 
-def _finding(state: SessionState, path: str, record: FindingRecorded) -> None:
-    state.findings.append((path, record))
-
-
-def _fix(state: SessionState, path: str, record: FixRecorded) -> None:
-    state.fixes.append((path, record))
-
-
-def _stored(state: SessionState, path: str, record: OutputStored) -> None:
-    state.outputs[record.handle] = (path, record.text)
-
-
-def _step(state: SessionState, _: str, record: StepStarted) -> None:
-    state.steps[record.key] = record
-
-
-def _step_finished(state: SessionState, _: str, record: StepFinished) -> None:
-    state.finished_steps[record.key] = record
-    started = state.steps.get(record.key)
-    if started is not None:
-        state.step_ends.pop(started.turn, None)
-
-
 HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     SessionOpened: _opened,
     SessionParked: _parked,
@@ -292,10 +269,6 @@ HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     OutcomeDropped: _dropped,
     LoanMade: _loan,
     LoanEnded: _loan_ended,
-    FindingRecorded: _finding,
-    FixRecorded: _fix,
-    OutputStored: _stored,
-    StepStarted: _step,
-    StepFinished: _step_finished,
     **SOURCE_HANDLERS,
+    **WORK,
 }

@@ -27,7 +27,7 @@ from actors.messages import (
 from orchestrator.focus import Policy
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade, StateMoved
 from orchestrator.journal.source import SourceEnded, SourceStarted, ToolsPinned
-from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
+from orchestrator.journal.work import WorkRecord
 
 __all__ = [
     "ActorExited",
@@ -266,11 +266,7 @@ Record = (
     | OutcomeDropped
     | LoanMade
     | LoanEnded
-    | FindingRecorded
-    | FixRecorded
-    | OutputStored
-    | StepStarted
-    | StepFinished
+    | WorkRecord
     | Noted
     | ApprovalAsked
     | ApprovalAnswered

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
         TurnEnded,
     )
     from orchestrator.journal.source import Pin
-    from orchestrator.journal.work import FindingRecorded, FixRecorded, StepFinished, StepStarted
+    from orchestrator.journal.work import (
+        FindingRecorded,
+        FixesRecorded,
+        FixRecorded,
+        ReviewRecorded,
+        Stage,
+        StageStarted,
+        StepFinished,
+        StepStarted,
+    )
 
 __all__ = ["ActorState", "ApprovalState", "OwedOutcome", "SessionState", "Terms"]
 
@@ -110,7 +119,11 @@ class ApprovalState:
 
 
 class SessionState:
-    """The fold of a session's entries. Read it freely; only `apply` changes it."""
+    """The fold of a session's entries. Read it freely; only `apply` changes it.
+
+    ``stages`` are a step's turns but for its first, by stage, round and whether it is a correction; ``rounds`` what its
+    reviewer and its fixer said, in order; ``step_ends`` how each turn of a step that is not over ended.
+    """
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -141,6 +154,8 @@ class SessionState:
         self.step_ends: dict[str, TurnEnded] = {}
         self.pins: dict[str, tuple[Pin, ...]] = {}
         self.processes: dict[str, str] = {}
+        self.stages: dict[str, dict[tuple[Stage, int, bool], StageStarted]] = {}
+        self.rounds: dict[str, list[ReviewRecorded | FixesRecorded]] = {}
 
     def use(self, path: str, call: str) -> None:
         """Use up the yes that a call may have: it has begun, or has its result."""

@@ -10,11 +10,13 @@ from actors.roles import ROLES
 from actors.roles.role import Role, cap
 from orchestrator.catalog.subject import Caller, Declared, Situation, Subject
 from orchestrator.errors import UnknownProduct
+from orchestrator.journal.work import Stage
 from orchestrator.products.callers import ALWAYS_PRESENT
 from orchestrator.products.manifest import load_manifest
 from orchestrator.products.product import PRODUCTS, find_product
 from orchestrator.runtime import OWNER
 from orchestrator.workflows.cast import definitions
+from orchestrator.workflows.company import agent_of
 from orchestrator.workflows.document import Mapping as MappingNode
 from orchestrator.workflows.document import read_document
 from orchestrator.workflows.fault import FaultLog
@@ -81,7 +83,7 @@ def _has(path: Path, key: str) -> bool:
 def workflow_subject(path: Path, tools: tuple[Tool, ...]) -> Subject:
     """Return the tools that the agents of the workflow at *path* name, and its agents as the run's root starts them.
 
-    What a step lends is a situation of its agent. An agent that only other agents start is a caller below each of
+    What a step lends is a situation of its agent, what its review lends one of its fixer. An agent that only other agents start is a caller below each of
     them, named by its path. Raises `PlanError`.
     """
     pool = {tool.name: tool for tool in tools}
@@ -94,7 +96,8 @@ def workflow_subject(path: Path, tools: tuple[Tool, ...]) -> Subject:
 
 def _callers(plan: Plan, built: Mapping[str, AgentDefinition]) -> Iterator[Caller]:
     root = cap(OWNER, ROLES[Role.BUILDER].ceiling)
-    waiting = [(name, name, root) for name in dict.fromkeys(step.agent for step in plan.steps)]
+    agents = (name for step in plan.steps for stage in Stage if (name := agent_of(step, stage)))
+    waiting = [(name, name, root) for name in dict.fromkeys(agents)]
     seen: set[tuple[str, Grants]] = set()
     for path, name, above in waiting:
         definition = built[name]
@@ -102,10 +105,16 @@ def _callers(plan: Plan, built: Mapping[str, AgentDefinition]) -> Iterator[Calle
         if (name, base) in seen:
             continue
         seen.add((name, base))
-        situations = tuple(
-            Situation(f"step {step.id}", Grants(step.lend.authorities, Access.READ, step.lend.roots))
-            for step in plan.steps
-            if step.lend is not None and path == step.agent
-        )
-        yield Caller(path, definition, base, CONTEXT, situations=situations)
+        yield Caller(path, definition, base, CONTEXT, situations=tuple(_lent(plan, path)))
         waiting.extend((f"{path}/{child.address}", child.name, base) for child in definition.children)
+
+
+def _lent(plan: Plan, agent: str) -> Iterator[Situation]:
+    """Yield what the steps of *plan* lend the actor of *agent*: for their own turns, and for the fixes of reviews."""
+    for step in plan.steps:
+        if step.lend is not None and step.agent == agent:
+            yield Situation(f"step {step.id}", Grants(step.lend.authorities, Access.READ, step.lend.roots))
+        review = step.review
+        if review is not None and review.lend is not None and review.fix_by == agent:
+            lent = Grants(review.lend.authorities, Access.READ, review.lend.roots)
+            yield Situation(f"fixes of step {step.id}", lent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.roles.role import Role
 from orchestrator.workflows.document import mark_at
 from orchestrator.workflows.graph import find_cycles, upstream
 from orchestrator.workflows.schema import Finding, JSONValue, find, is_array
@@ -35,8 +36,11 @@ def check_agents(agents: tuple[AgentDraft, ...], faults: FaultLog) -> None:
         faults.add(known[cycle[0]].mark, message, "Take one of them out of 'children'.")
 
 
-def check_steps(steps: tuple[StepDraft, ...], agents: frozenset[str], text: str, faults: FaultLog) -> None:
-    """Note everything in *steps* that names something wrongly; *text* is the file, to place faults in prompts."""
+def check_steps(steps: tuple[StepDraft, ...], agents: Mapping[str, str], text: str, faults: FaultLog) -> None:
+    """Note everything in *steps* that names something wrongly.
+
+    *agents* are the roles of all agents by name, empty where none was read; *text* is the file, to place faults.
+    """
     known: dict[str, StepDraft] = {}
     for draft in steps:
         first = known.setdefault(draft.step.id, draft)
@@ -53,7 +57,10 @@ def check_steps(steps: tuple[StepDraft, ...], agents: frozenset[str], text: str,
             faults.add(draft.agent.mark, f"there is no agent {draft.agent.text!r}", remedy)
         check_needs(draft, known, faults)
         check_for_each(draft, known, faults)
-        check_prompt(draft, known, upstream(draft.step.id, needs), Prompts(text, faults))
+        check_review(draft, agents, faults)
+        for prompt in (draft.prompt, draft.review.prompt if draft.review else None):
+            if prompt is not None:
+                check_prompt(prompt, draft, known, upstream(draft.step.id, needs), Prompts(text, faults))
     for cycle in find_cycles(needs):
         message = f"steps wait for each other: {' -> '.join(cycle)} (-> means needs)"
         faults.add(known[cycle[0]].mark, message, "Take one of them out of 'needs' or 'for_each'.")
@@ -97,11 +104,30 @@ def result_schema(draft: StepDraft) -> JSONValue:
     return {"type": "array", "items": {"type": "string"} if draft.schema is None else draft.schema}
 
 
-def check_prompt(draft: StepDraft, known: Mapping[str, StepDraft], before: frozenset[str], prompts: Prompts) -> None:
-    """Note what in the prompt of *draft* cannot be filled in; *before* are the steps that are done by then."""
-    if draft.prompt is None:
+def check_review(draft: StepDraft, agents: Mapping[str, str], faults: FaultLog) -> None:
+    """Note a reviewer and a fixer that are no agents, or of another role, and a step that would judge itself."""
+    if draft.review is None:
         return
-    for number, (_, token) in enumerate(tokens(draft.prompt.text)):
+    for word, role in ((draft.review.by, Role.REVIEWER), (draft.review.fix_by, Role.FIXER)):
+        if word is None:
+            continue
+        fitting = sorted(name for name, its in agents.items() if its == role)
+        if word.text not in agents:
+            faults.add(word.mark, f"there is no agent {word.text!r}", nearest(word.text, fitting))
+        elif agents[word.text] in set(Role) - {role}:
+            message = f"agent {word.text!r} is a {agents[word.text]}, and only a {role.value} can do this"
+            remedy = f"Name one of {', '.join(fitting)}." if fitting else f"Add an agent with 'role: {role.value}'."
+            faults.add(word.mark, message, remedy)
+    by = draft.review.by
+    if by is not None and draft.agent is not None and by.text == draft.agent.text:
+        faults.add(by.mark, f"agent {by.text!r} would review its own work", "Name another reviewer.")
+
+
+def check_prompt(
+    prompt: Scalar, draft: StepDraft, known: Mapping[str, StepDraft], before: frozenset[str], prompts: Prompts
+) -> None:
+    """Note what in a *prompt* of *draft* cannot be filled in; *before* are the steps that are done by then."""
+    for number, (_, token) in enumerate(tokens(prompt.text)):
         part = part_of(token)
         fault = None
         if isinstance(part, TemplateFault):
@@ -109,7 +135,7 @@ def check_prompt(draft: StepDraft, known: Mapping[str, StepDraft], before: froze
         elif isinstance(part, Reference):
             fault = item_fault(draft, known, part) if part.step == ITEM else step_fault(part, known, before)
         if fault:
-            prompts.add(draft.prompt, number, *fault)
+            prompts.add(prompt, number, *fault)
 
 
 def item_fault(draft: StepDraft, known: Mapping[str, StepDraft], reference: Reference) -> tuple[str, str] | None:

@@ -10,17 +10,19 @@ from actors.grants import AUTHORITY, normal_root
 from actors.roles.role import Role
 from orchestrator.workflows.document import Mapping, Node, Scalar
 from orchestrator.workflows.fault import FaultLog, Mark
-from orchestrator.workflows.plan import DEFAULT_MAX_CONCURRENT, AgentSpec, Lend, Step
+from orchestrator.workflows.plan import DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_ROUNDS, AgentSpec, Lend, Review, Step
 from orchestrator.workflows.schema import JSONValue, canonical, read_schema
 from orchestrator.workflows.section import Section, nearest, word_of
 
-__all__ = ["AGENT_KEYS", "AgentDraft", "StepDraft", "read_agent", "read_step"]
+__all__ = ["AGENT_KEYS", "AgentDraft", "ReviewDraft", "StepDraft", "read_agent", "read_step"]
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MAX_CONCURRENT = 1000
+MAX_ROUNDS = 10
 AGENT_KEYS = ("role", "instructions", "tools", "skills", "children", "description")
-STEP_KEYS = ("id", "agent", "prompt", "needs", "for_each", "background", "output", "lend", "max_concurrent")
+STEP_KEYS = ("id", "agent", "prompt", "needs", "for_each", "background", "output", "lend", "max_concurrent", "review")
+REVIEW_KEYS = ("by", "fix_by", "max_rounds", "lend", "prompt")
 
 
 @attrs.frozen
@@ -34,6 +36,16 @@ class AgentDraft:
 
 
 @attrs.frozen
+class ReviewDraft:
+    """The review of a step as read. Texts keep their places."""
+
+    review: Review
+    by: Scalar | None
+    fix_by: Scalar | None
+    prompt: Scalar | None
+
+
+@attrs.frozen
 class StepDraft:
     """A step as read. Texts that name something keep their places; *schema* is None for plain text."""
 
@@ -44,6 +56,7 @@ class StepDraft:
     needs: tuple[Scalar, ...]
     for_each: Scalar | None
     schema: dict[str, JSONValue] | None
+    review: ReviewDraft | None = None
 
 
 def read_agent(name: Scalar, body: Mapping, faults: FaultLog) -> AgentDraft:
@@ -103,6 +116,7 @@ def read_step(node: Node, number: int, faults: FaultLog) -> StepDraft | None:
     schema = None if body is None else read_schema(body, faults)
     source = for_each.text.partition(".")[0] if for_each else ""
     written = tuple(need.text for need in needs)
+    review = read_review(section)
     step = Step(
         id=name.text if name else "",
         agent=agent.text if agent else "",
@@ -113,14 +127,37 @@ def read_step(node: Node, number: int, faults: FaultLog) -> StepDraft | None:
         output="" if schema is None else canonical(schema),
         lend=read_lend(section),
         max_concurrent=section.count("max_concurrent", DEFAULT_MAX_CONCURRENT, MAX_CONCURRENT),
+        review=review.review if review else None,
     )
     if for_each is None and (limit := node.get("max_concurrent")):
         faults.add(limit.mark, "'max_concurrent' says nothing without 'for_each'", "Remove it, or add 'for_each'.")
-    return StepDraft(name.mark if name else node.mark, step, agent, prompt, needs, for_each, schema)
+    return StepDraft(name.mark if name else node.mark, step, agent, prompt, needs, for_each, schema, review)
+
+
+def read_review(section: Section) -> ReviewDraft | None:
+    """Return who reviews the step of *section* and who mends it, or None."""
+    body = section.mapping("review")
+    if body is None:
+        return None
+    inner = Section(body, f"'review' of {section.what}", section.faults)
+    inner.only(*REVIEW_KEYS)
+    by, fix_by, prompt = (
+        inner.scalar("by", required=True),
+        inner.scalar("fix_by", required=True),
+        inner.scalar("prompt"),
+    )
+    review = Review(
+        by=by.text if by else "",
+        fix_by=fix_by.text if fix_by else "",
+        max_rounds=inner.count("max_rounds", DEFAULT_MAX_ROUNDS, MAX_ROUNDS),
+        lend=read_lend(inner),
+        prompt=prompt.text if prompt else "",
+    )
+    return ReviewDraft(review, by, fix_by, prompt)
 
 
 def read_lend(section: Section) -> Lend | None:
-    """Return what the step of *section* is lent, or None."""
+    """Return what *section* lends, or None."""
     body = section.mapping("lend")
     if body is None:
         return None

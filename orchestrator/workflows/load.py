@@ -89,7 +89,8 @@ def parse_plan(text: str, place: str, *, directory: Path | None = None, pool: Ma
     check_agents(agents, faults)
     if pool is not None and not faults.faults:
         check_definitions(agents, pool, faults)
-    check_steps(steps, named, text, faults)
+    roles = {agent.spec.name: agent.spec.role for agent in agents}
+    check_steps(steps, {name: roles.get(name, "") for name in named}, text, faults)
     faults.settle(place)
     specs, parts = tuple(agent.spec for agent in agents), tuple(draft.step for draft in steps)
     return Plan(name, description, specs, parts, digest_of(name, description, specs, parts))

@@ -10,9 +10,20 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["DEFAULT_MAX_CONCURRENT", "AgentSpec", "Lend", "Plan", "Step", "digest_of", "ready"]
+__all__ = [
+    "DEFAULT_MAX_CONCURRENT",
+    "DEFAULT_MAX_ROUNDS",
+    "AgentSpec",
+    "Lend",
+    "Plan",
+    "Review",
+    "Step",
+    "digest_of",
+    "ready",
+]
 
 DEFAULT_MAX_CONCURRENT = 4
+DEFAULT_MAX_ROUNDS = 3
 
 
 class Lend(msgspec.Struct, frozen=True):
@@ -20,6 +31,31 @@ class Lend(msgspec.Struct, frozen=True):
 
     authorities: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+
+
+class Review(msgspec.Struct, frozen=True):
+    """Who judges what a step came to, and who mends it.
+
+    In a file, below a step::
+
+        review:
+          by: critic          # an agent with the role reviewer
+          fix_by: mender      # an agent with the role fixer
+          max_rounds: 3       # reviews at most, 1 to 10; default 3
+          lend: {authorities: [workspace.write], roots: [src]}
+          prompt: "Look for changes of behaviour in {item.path}."
+
+    A round is a review and, where it wants changes, the fixes it asks for; the last round has no fixes, because nobody
+    would review them, so with ``max_rounds: 1`` the review only judges. *lend* is for each turn that fixes, and for
+    nothing else: not for the step's own turn, which has its own ``lend``, nor for the reviewer. *prompt* has the places
+    to fill in that the step's prompt may have; empty for none.
+    """
+
+    by: str
+    fix_by: str
+    max_rounds: int = DEFAULT_MAX_ROUNDS
+    lend: Lend | None = None
+    prompt: str = ""
 
 
 class AgentSpec(msgspec.Struct, frozen=True):
@@ -43,6 +79,7 @@ class Step(msgspec.Struct, frozen=True):
     :ivar output: the JSON Schema of the final text, as canonical JSON, or empty for plain text.
     :ivar lend: None when nothing is lent.
     :ivar max_concurrent: how many items run at once.
+    :ivar review: None when nobody reviews the step; of a step with items, each is reviewed for itself.
     """
 
     id: str
@@ -54,6 +91,7 @@ class Step(msgspec.Struct, frozen=True):
     output: str = ""
     lend: Lend | None = None
     max_concurrent: int = DEFAULT_MAX_CONCURRENT
+    review: Review | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -70,8 +108,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def digest_of(name: str, description: str, agents: tuple[AgentSpec, ...], steps: tuple[Step, ...]) -> str:
-    """Return the digest of a plan of these parts."""
-    return hashlib.sha256(msgspec.json.encode((name, description, agents, steps))).hexdigest()
+    """Return the digest of a plan of these parts. What a step does not have leaves no trace in it."""
+    parts = [msgspec.to_builtins(step) for step in steps]
+    for part in parts:
+        if part["review"] is None:
+            del part["review"]  # as plans had it before there were reviews: their sessions go on
+    return hashlib.sha256(msgspec.json.encode((name, description, agents, parts))).hexdigest()
 
 
 def ready(plan: Plan, done: Collection[str], running: Collection[str]) -> tuple[Step, ...]:
