@@ -42,7 +42,11 @@ class Progress:
         self._denied = 0
         self._running: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
-        self._stages: dict[str, str] = {}
+        self._stages = {
+            key: stage_words(last)
+            for key, stages in state.stages.items()
+            if (last := tuple(stages.values())[-1]).turn and key not in state.finished_steps
+        }
         self._done = {key: step.ok for key, step in state.finished_steps.items()}
 
     async def __aenter__(self) -> Self:

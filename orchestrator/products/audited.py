@@ -83,8 +83,8 @@ def _has(path: Path, key: str) -> bool:
 def workflow_subject(path: Path, tools: tuple[Tool, ...]) -> Subject:
     """Return the tools that the agents of the workflow at *path* name, and its agents as the run's root starts them.
 
-    What a step lends is a situation of its agent, what its review lends one of its fixer. An agent that only other agents start is a caller below each of
-    them, named by its path. Raises `PlanError`.
+    What a step lends is a situation of its agent, what its review lends one of its fixer. An agent that only other
+    agents start is a caller below each of them, named by its path. Raises `PlanError`.
     """
     pool = {tool.name: tool for tool in tools}
     plan = load_plan(path, pool)

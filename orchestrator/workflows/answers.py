@@ -164,9 +164,10 @@ def read_review(output: str) -> ReviewAnswer:
 
 def read_fixes(output: str, schema: str) -> FixesAnswer:
     """Return the fixer's answer in *output*, which has no fault; *schema* is that of the step's output."""
-    answer = msgspec.json.decode(output)
-    answers = tuple(FixAnswer(item["id"], item["state"] == "fixed", item["reason"]) for item in answer["items"])
-    if "output" not in answer:
+    answer = msgspec.json.decode(output, type=dict[str, msgspec.Raw])
+    items = msgspec.json.decode(answer["items"])
+    answers = tuple(FixAnswer(item["id"], item["state"] == "fixed", item["reason"]) for item in items)
+    value = answer.get("output")
+    if value is None:
         return FixesAnswer(answers, None)
-    value = answer["output"]
-    return FixesAnswer(answers, canonical(value) if schema else value)
+    return FixesAnswer(answers, bytes(value).decode() if schema else msgspec.json.decode(value))

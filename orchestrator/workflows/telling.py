@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from actors.text import clip
 from orchestrator.workflows.answers import FIXES, REVIEW
 from orchestrator.workflows.review import Item, ItemState
@@ -39,21 +41,18 @@ What to fix, as JSON:
 {data}"""
 
 
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """What is reviewed: the step's key, what was asked, and what more the reviewer is to look at."""
 
-    __slots__ = ("asked", "key", "prompt")
-
-    def __init__(self, key: str, asked: str, prompt: str) -> None:
-        self.key = key
-        self.asked = asked
-        self.prompt = prompt
+    key: str
+    asked: str
+    prompt: str = ""
 
 
 def review_text(case: Case, number: int, of: int, answer: str, items: Sequence[Item]) -> str:
     """Return what a reviewer is told in round *number* about *answer* and the findings so far."""
     data = _data(case, number, of, answer) | {"findings": [_item(item) for item in items]}
-    prompt = f"\n{case.prompt}" if case.prompt else ""
+    prompt = f"\n{clip(case.prompt, MAX_ASKED)}" if case.prompt else ""
     return REVIEWING.format(key=case.key, round=number, of=of, prompt=prompt, schema=REVIEW, data=canonical(data))
 
 

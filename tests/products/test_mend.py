@@ -121,7 +121,7 @@ def test_the_report_names_who_found_who_judged_and_who_applied(root: Path, tmp_p
     fixed = [item for item in it.report["items"] if item["fate"] == "fixed"]
     assert fixed
     for item in fixed:
-        assert item["by"].startswith("mend/run-")
+        assert item["by"].startswith("mend/mender-")
         assert "/mender-" in item["by"]
         assert "/reviewer-" in item["decided_by"]
         assert item["applied_by"].startswith("mend/fixer-")

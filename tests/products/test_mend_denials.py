@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,7 +55,7 @@ def first_trying(play: Callable[[ModelRequest], Any], *calls: Any) -> Callable[[
 
 
 def fixer(request: ModelRequest) -> Any:
-    """The fixer, which in a turn after its loan writes all the same."""
+    """The fixer, which in a turn of a step of its own, that lends nothing, writes all the same."""
     turn = playbook.Turn(request)
     if turn.text.startswith("Late"):
         return '"done"' if turn.steps else [patching()]
@@ -100,7 +101,7 @@ async def test_whoever_tries_what_it_may_not_is_refused_told_why_and_listed(tmp_
         ("mender", "read_file", "path_outside_workspace"),
         ("reviewer", "diff_patch_workspace_file", "unknown_tool"),
         ("reviewer", "lint_file", "unknown_tool"),
-        ("fixer", "diff_patch_workspace_file", "grant_expired"),
+        ("fixer", "diff_patch_workspace_file", "authority_missing"),
     }
     assert all(d["count"] == 1 and d["first"] == d["last"] and d["message"] for d in report["denials"])
     for denial in report["denials"]:
@@ -126,9 +127,11 @@ async def test_a_fixer_reaches_nothing_outside_the_tree_however_it_spells_the_pa
     paths = ("../outside.py", str(tmp_path / "outside.py"), "link.py", "odd pkg/../../outside.py", "./link.py")
     attempts = [patching(path, f"--- a/{path}\n+++ b/{path}\n@@ -1,1 +0,0 @@\n-import os\n") for path in paths]
     report = await report_of(root, {**PLAYS, "fixer": first_trying(playbook.fix, *attempts)})
-    codes = [d["code"] for d in report["denials"] if "/fixer" in d["actor"] and d["code"] != "grant_expired"]
-    assert set(codes) == {"path_outside_workspace"}
-    assert sum(d["count"] for d in report["denials"] if d["code"] in codes and "/fixer" in d["actor"]) == len(paths)
+    lent = [d for d in report["denials"] if "/fixer" in d["actor"] and d["code"] != "authority_missing"]
+    assert {d["code"] for d in lent} == {"path_outside_workspace"}
+    made = Counter({turn: sum(d["count"] for d in lent if d["turn"] == turn) for turn in {d["turn"] for d in lent}})
+    assert made == dict.fromkeys(made, len(paths))
+    assert len(made) == len({d["actor"] for d in lent}) == 3
     assert (tmp_path / "outside.py").read_bytes() == outside
 
 

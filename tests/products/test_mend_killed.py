@@ -142,11 +142,11 @@ def like(case: Case, calm: Case) -> None:
 
 PLACES = [
     ("append", 12),
-    ("append", 40),
-    ("append", 75),
+    ("append", 60),
     ("append", 120),
-    ("append", 160),
-    ("append", 200),
+    ("append", 180),
+    ("append", 240),
+    ("append", 300),
     ("before", 1),
     ("after", 1),
     ("before", 3),

@@ -15,6 +15,7 @@ from actors.messages import ModelReply, Outcome, Results, Said, ToolCall
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.products.mend.edits import apply_fixes
 from orchestrator.products.mend.linter import Finding
+from orchestrator.workflows.telling import CORRECTION
 from orchestrator.workspace.patch import make
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["playbook"]
 
-AT_ONCE = 8
+MAX_REASON = 1000
 RECORDED = re.compile(r"\d+")
 Calls = list[ToolCall]
 
@@ -41,12 +42,25 @@ class Turn:
         begin = max(index for index, item in enumerate(request.history) if isinstance(item, Said))
         first = request.history[begin]
         self.text = first.text if isinstance(first, Said) else ""
+        said = (item.text for item in request.history[:begin] if isinstance(item, ModelReply) and not item.calls)
+        self.last = tuple(said)[-1:]
         items = request.history[begin + 1 :]
         calls = (item.calls for item in items if isinstance(item, ModelReply))
         results = (item.results for item in items if isinstance(item, Results))
         self.steps: list[list[tuple[ToolCall, ToolResult]]] = [
             list(zip(made, answered, strict=True)) for made, answered in zip(calls, results, strict=False)
         ]
+
+    @property
+    def again(self) -> str:
+        """The answer to give once more when this turn asks to correct it; these functions know no other."""
+        return self.last[0] if self.last and self.text.startswith(CORRECTION) else ""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What a reviewer or a fixer was given, from the last line of what it was told."""
+        found: dict[str, Any] = msgspec.json.decode(self.text.rpartition("\n")[2])
+        return found
 
     def results(self, name: str) -> list[tuple[ToolCall, ToolResult]]:
         """Return every call of the tool *name* with its result, in order."""
@@ -69,48 +83,27 @@ def answer(**fields: Any) -> str:
 def build(request: ModelRequest) -> Calls | str:
     """Look at the tree once and count its Python files."""
     turn = Turn(request)
+    if turn.again:
+        return turn.again
     if not turn.steps:
         return [call("list_files", depth=16, pattern="**/*.py")]
     listing = turn.steps[0][0][1]
     names = [line for line in listing.text.splitlines() if re.search(r"\.py \(\d+\)$", line)]
-    plan = "Lint the tree, mend each file in a child of its own, review every change, apply what is accepted, verify."
+    plan = "Lint the tree, propose changes to each file, review them, apply what is found fit, review again, verify."
     return answer(python_files=len(names), plan=plan)
 
 
 def run(request: ModelRequest) -> Calls | str:
-    """Lint and have every file mended; or verify."""
+    """Lint, or verify."""
     turn = Turn(request)
+    if turn.again:
+        return turn.again
     if turn.text.startswith("Verify"):
         return verify(turn)
     if not turn.steps:
         return [call("run_linter")]
-    linted = value(turn.steps[0][0][1])
-    if linted is None:
-        return f"The linter failed: {turn.steps[0][0][1].text}"
-    paths = [file["path"] for file in linted["files"]]
-    started = turn.results("delegate")
-    collected = turn.results("collect_child")
-    if len(collected) < len(started):
-        names = [result.text.partition(" ")[0] for _, result in started[len(collected) :]]
-        return [call("collect_child", child=name) for name in names]
-    if len(started) < len(paths):
-        batch = paths[len(started) : len(started) + AT_ONCE]
-        return [call("delegate", child="mender", task=f"Mend the file: {path}", background=True) for path in batch]
-    return summary(linted, paths, [result for _, result in collected])
-
-
-def summary(linted: dict[str, Any], paths: list[str], collected: list[ToolResult]) -> str:
-    """Return what the menders proposed, and the files they failed on."""
-    proposals: list[dict[str, Any]] = []
-    failed: list[str] = []
-    for path, result in zip(paths, collected, strict=True):
-        proposed = value(result)
-        if proposed is None:
-            failed.append(path)
-        else:
-            proposals.extend({**proposal, "path": path} for proposal in proposed["proposals"])
-    counts = {"files": len(paths), "findings": linted["findings"], "broken": linted["broken"]}
-    return answer(**counts, proposals=proposals, failed=failed)
+    linted = turn.steps[0][0][1]
+    return linted.text if linted.outcome is Outcome.OK else f"The linter failed: {linted.text}"
 
 
 def verify(turn: Turn) -> Calls | str:
@@ -129,6 +122,8 @@ def verify(turn: Turn) -> Calls | str:
 def mend(request: ModelRequest) -> Calls | str:
     """Read one file and its findings, put them and at most two changes on record."""
     turn = Turn(request)
+    if turn.again:
+        return turn.again
     path = turn.text.partition(": ")[2]
     if not turn.steps:
         return [call("lint_file", path=path), call("read_file", path=path, max_lines=2000)]
@@ -188,30 +183,66 @@ def exact_text(source: ToolResult) -> str | None:
 
 
 def review(request: ModelRequest) -> Calls | str:
-    """Judge one change, or the verification."""
+    """Judge the changes that were proposed to a file, then whether they were made; or judge the verification."""
     turn = Turn(request)
+    if turn.again:
+        return turn.again
     if turn.text.startswith("Judge"):
         return judge(turn)
-    number = int(RECORDED.findall(turn.text)[0])
+    data = turn.data
+    return choose(turn, data) if data["round"] == 1 else confirm(turn, data)
+
+
+def choose(turn: Turn, data: dict[str, Any]) -> Calls | str:
+    """Read and try each proposed change; what is fit is to be applied, what is not is a note with the reason."""
+    numbers = [proposal["fix"] for proposal in msgspec.json.decode(data["answer"])["proposals"]]
+    if not numbers:
+        return answer(verdict="accepted", findings=[], summary="No change was proposed.")
     if not turn.steps:
-        return [call("read_fix", fix=number), call("try_fix", fix=number)]
-    proposal, tried = (value(result) for _, result in turn.steps[0])
-    verdict, reason = "rejected", "it could not be read or tried"
+        return [call(name, fix=number) for number in numbers for name in ("read_fix", "try_fix")]
+    seen = [value(result) for _, result in turn.steps[0]]
+    findings = [
+        judged(number, proposal, tried) for number, proposal, tried in zip(numbers, seen[::2], seen[1::2], strict=True)
+    ]
+    fit = any(finding["severity"] != "note" for finding in findings)
+    return answer(verdict="changes_wanted" if fit else "accepted", findings=findings)
+
+
+def judged(number: int, proposal: dict[str, Any] | None, tried: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the finding on one proposed change."""
+    fit, reason = False, "it could not be read or tried"
     if proposal is not None and tried is not None:
-        verdict, reason = opinion(proposal, tried)
-    return answer(fix=number, verdict=verdict, reason=reason)
+        fit, reason = opinion(proposal, tried)
+    found = {"id": f"fix-{number}", "place": "" if proposal is None else proposal["path"][:300]}
+    found |= {"severity": "minor" if fit else "note", "message": reason[:MAX_REASON]}
+    return {**found, "suggestion": f"Apply fix {number} as it is on record."} if fit else found
 
 
-def opinion(proposal: dict[str, Any], tried: dict[str, Any]) -> tuple[str, str]:
-    """Return the verdict on a change that was tried, and its reason."""
+def confirm(turn: Turn, data: dict[str, Any]) -> Calls | str:
+    """Look whether each change that the fixer says it made is in its file; take its word where it declined."""
+    made = [finding for finding in data["findings"] if finding["state"] == "fixed"]
+    if made and not turn.steps:
+        return [call("try_fix", fix=int(RECORDED.findall(finding["id"])[0])) for finding in made]
+    seen = [value(result) for _, result in turn.steps[0]] if made else []
+    missing = [
+        {key: finding[key] for key in ("id", "place", "severity")}
+        | {"message": "the file does not hold the change, or does not compile"}
+        for finding, tried in zip(made, seen, strict=True)
+        if tried is None or not (tried["applied"] and tried["compiles"])
+    ]
+    return answer(verdict="changes_wanted" if missing else "accepted", findings=missing)
+
+
+def opinion(proposal: dict[str, Any], tried: dict[str, Any]) -> tuple[bool, str]:
+    """Tell whether a change that was tried is fit to be applied, and why."""
     kind, _, codes = proposal["reason"].partition(": ")
     if kind != "safe":
-        return "rejected", f"the linter calls these fixes unsafe, they may change what the code does: {codes}"
+        return False, f"the linter calls these fixes unsafe, they may change what the code does: {codes}"
     if not tried["compiles"]:
-        return "rejected", f"the file would not compile: {tried.get('fault', '')}"
+        return False, f"the file would not compile: {tried.get('fault', '')}"
     if tried["new"]:
-        return "rejected", f"it would bring new findings: {', '.join(sorted(tried['new']))}"
-    return "accepted", f"it compiles, removes {sum(tried['gone'].values())} findings and brings none"
+        return False, f"it would bring new findings: {', '.join(sorted(tried['new']))}"
+    return True, f"it compiles, removes {sum(tried['gone'].values())} findings and brings none"
 
 
 def judge(turn: Turn) -> str:
@@ -226,29 +257,34 @@ def judge(turn: Turn) -> str:
 
 
 def fix(request: ModelRequest) -> Calls | str:
-    """Read every accepted change, apply each, and say what could not be applied.
+    """Read every change of the worklist, apply each, and say what could not be applied.
 
     A change that may have been applied when the process ended is asked for once more: its tool looks whether it was.
     """
     turn = Turn(request)
-    reviews = msgspec.json.decode(turn.text.partition(". ")[2])
-    accepted = [review["fix"] for review in reviews if review is not None and review["verdict"] == "accepted"]
-    if not accepted:
-        return answer(applied=[], failed=[])
+    if turn.again:
+        return turn.again
+    ids = [item["id"] for item in turn.data["worklist"]]
     if not turn.steps:
-        return [call("read_fix", fix=number) for number in accepted]
-    read = {number: value(result) for number, (_, result) in zip(accepted, turn.steps[0], strict=True)}
-    changes = {number: patch_of(found) for number, found in read.items() if found is not None}
+        return [call("read_fix", fix=int(RECORDED.findall(name)[0])) for name in ids]
+    read = {name: value(result) for name, (_, result) in zip(ids, turn.steps[0], strict=True)}
+    changes = {name: patch_of(found) for name, found in read.items() if found is not None}
     if len(turn.steps) == 1 and changes:
         return list(changes.values())
     results = {made.arguments: result for made, result in turn.results("diff_patch_workspace_file")}
-    ends = {number: results[change.arguments] for number, change in changes.items()}
-    doubtful = [number for number, result in ends.items() if result.outcome is Outcome.UNKNOWN]
+    ends = {name: results[change.arguments] for name, change in changes.items()}
+    doubtful = [name for name, result in ends.items() if result.outcome is Outcome.UNKNOWN]
     if doubtful and len(turn.steps) == len(("read", "apply")):
-        return [changes[number] for number in doubtful]
-    failed = [{"fix": number, "reason": "it is not on record"} for number in accepted if number not in changes]
-    failed += [{"fix": n, "reason": result.text} for n, result in ends.items() if result.outcome is not Outcome.OK]
-    return answer(applied=[n for n, result in ends.items() if result.outcome is Outcome.OK], failed=failed)
+        return [changes[name] for name in doubtful]
+    return answer(items=[fixed(name, ends.get(name)) for name in ids])
+
+
+def fixed(name: str, result: ToolResult | None) -> dict[str, str]:
+    """Return what became of one item of the worklist."""
+    if result is None:
+        return {"id": name, "state": "declined", "reason": "it is not on record"}
+    state = "fixed" if result.outcome is Outcome.OK else "declined"
+    return {"id": name, "state": state, "reason": result.text[:MAX_REASON] or state}
 
 
 def patch_of(found: dict[str, Any]) -> ToolCall:

@@ -6,14 +6,18 @@ Pure: the same entries give the same report.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from actors.messages import CallFinished
+from orchestrator.journal.work import FixesRecorded, ReviewRecorded, Verdict
 from orchestrator.products.product import Report
+from orchestrator.workflows.review import ItemState, worklist
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from orchestrator.journal.records import Entry
     from orchestrator.journal.state import SessionState
     from orchestrator.workflows.engine import WorkflowResult
@@ -24,7 +28,12 @@ NO_FIX = (
     "the linter offers no fix, the fix overlaps another one, or the file cannot be rewritten exactly from what is "
     "shown of it (line ends of CRLF, a byte order mark, not UTF-8, too long)"
 )
-FATES = ("fixed", "rejected", "not applied", "no fix", "not reviewed")
+NOT_APPLIED = "not applied"
+FATES = ("fixed", "rejected", NOT_APPLIED, "no fix", "not reviewed")
+READ = ("lint", "verify", "judge")
+Fate = tuple[str, str, str, str]
+NOT_PROPOSED: Fate = ("no fix", NO_FIX, "", "")
+NOT_REVIEWED: Fate = ("not reviewed", "its change was not reviewed", "", "")
 
 
 class FindingFate(msgspec.Struct, frozen=True):
@@ -73,65 +82,71 @@ class MendReport(msgspec.Struct, frozen=True):
 
 def report(state: SessionState, entries: tuple[Entry, ...], result: WorkflowResult) -> Report:
     """Return the report of a run of ``mend``."""
-    outputs = {o.key: msgspec.json.decode(o.output) for o in result.outcomes if o.ok and o.output}
+    outputs = {o.key: msgspec.json.decode(o.output) for o in result.outcomes if o.ok and o.key in READ}
     lint, verify, judge = outputs.get("lint", {}), outputs.get("verify"), outputs.get("judge", {})
-    items = _fates(state, outputs)
+    files, items = lint.get("files", ()), _fates(state)
     counts = Counter(item.fate for item in items)
     failed = next((f"step {o.key}: {o.detail}" for o in result.outcomes if not o.ok), "")
     data = MendReport(
         session="" if state.opened is None else state.opened.session,
         verdict=judge.get("verdict", "failed"),
         reason=judge.get("reason", failed),
-        files=lint.get("files", 0),
+        files=len(files),
         findings=lint.get("findings", 0),
         remaining=None if verify is None else verify["after"],
         fates={fate: counts.get(fate, 0) for fate in FATES},
-        failed_files=tuple(lint.get("failed", ())),
+        failed_files=tuple(file["path"] for n, file in enumerate(files) if _failed(state, f"mend[{n}]")),
         items=items,
         denials=denials(entries),
         actors=_work(entries),
         steps=tuple((o.key, o.ok, o.detail) for o in result.outcomes),
     )
-    applied = set(outputs.get("fix", {}).get("applied", ()))
+    applied = {item.fix for item in items if item.fate == "fixed"}
     fixes = sorted((fix for _, fix in state.fixes if fix.number in applied), key=lambda fix: (fix.path, fix.number))
     patch = "".join(fix.diff for fix in fixes)
     ok = result.ok and data.verdict == "accepted"
     return Report(ok, _headline(data), _markdown(data), _json(data), (("changes.patch", patch),))
 
 
-def _fates(state: SessionState, outputs: dict[str, Any]) -> tuple[FindingFate, ...]:
-    """Join findings, proposed changes, verdicts and what was applied."""
+def _failed(state: SessionState, key: str) -> bool:
+    """Tell whether the item *key* is over and failed."""
+    finished = state.finished_steps.get(key)
+    return finished is not None and not finished.ok
+
+
+def _fates(state: SessionState) -> tuple[FindingFate, ...]:
+    """Join findings, proposed changes, and what the reviews of the files say of these."""
     fixes = {(who, fix.path, fix.reason.partition(":")[0]): fix for who, fix in state.fixes}
-    reviews = {r["fix"]: r for r in outputs.get("review", ()) if r is not None}
-    judges = {key: started.by for key, started in state.steps.items()}
-    reviewer_of = {
-        review["fix"]: judges.get(f"review[{index}]", "")
-        for index, review in enumerate(outputs.get("review", ()))
-        if review is not None
-    }
-    applied = set(outputs.get("fix", {}).get("applied", ()))
-    failed = {f["fix"]: f["reason"] for f in outputs.get("fix", {}).get("failed", ())}
+    judged = {number: judgement for past in state.rounds.values() for number, judgement in _judged(past)}
     fates = []
     for who, finding in state.findings:
         text, mark, kind = finding.message.rpartition(" [")
         fix = fixes.get((who, _spot(finding.place)[0], kind.removesuffix("]")))
         number = None if fix is None else fix.number
-        review = None if number is None else reviews.get(number)
-        fate, reason = _fate(number, review, applied, failed)
-        fates.append(
-            FindingFate(
-                finding.place,
-                finding.subject,
-                text if mark else finding.message,
-                fate,
-                reason,
-                who,
-                number,
-                reviewer_of.get(number, "") if number is not None else "",
-                judges.get("fix", "") if fate == "fixed" else "",
-            )
-        )
+        fate = NOT_PROPOSED if number is None else judged.get(number, NOT_REVIEWED)
+        message = text if mark else finding.message
+        fates.append(FindingFate(finding.place, finding.subject, message, fate[0], fate[1], who, number, *fate[2:]))
     return tuple(sorted(fates, key=lambda item: (_spot(item.place), item.code, item.message)))
+
+
+def _judged(past: Sequence[ReviewRecorded | FixesRecorded]) -> Iterator[tuple[int, Fate]]:
+    """Yield each change that a review speaks of, with its fate: why, who judged it and who applied it."""
+    judge = next((record.by for record in past if isinstance(record, ReviewRecorded)), "")
+    fixer = next((record.by for record in past if isinstance(record, FixesRecorded)), "")
+    last = past[-1]
+    refused = isinstance(last, ReviewRecorded) and last.verdict is Verdict.REJECTED
+    for item in worklist(past):
+        kind, _, number = item.finding.id.partition("-")
+        if kind != "fix" or not number.isdecimal():
+            continue
+        fate, reason = NOT_APPLIED, item.reason if item.state is ItemState.DECLINED else item.finding.message
+        if item.state is ItemState.FIXED:
+            fate = "fixed"
+        elif item.state is ItemState.NOTE or refused:
+            fate = "rejected"
+        elif item.state is ItemState.OPEN and not fixer:
+            reason = "its change was found fit and was not applied"
+        yield int(number), (fate, reason, judge, fixer if fate == "fixed" else "")
 
 
 def _spot(place: str) -> tuple[str, int, int]:
@@ -140,20 +155,6 @@ def _spot(place: str) -> tuple[str, int, int]:
     if len(spot) == len(("row", "column")) and all(part.isdecimal() for part in spot):
         return path, int(spot[0]), int(spot[1])
     return place, 0, 0
-
-
-def _fate(
-    number: int | None, review: dict[str, Any] | None, applied: set[int], failed: dict[int, str]
-) -> tuple[str, str]:
-    if number is None:
-        return "no fix", NO_FIX
-    if review is None:
-        return "not reviewed", "its change was not reviewed"
-    if review["verdict"] != "accepted":
-        return "rejected", review["reason"]
-    if number in applied:
-        return "fixed", review["reason"]
-    return "not applied", failed.get(number, "its change was accepted and not applied")
 
 
 def denials(entries: tuple[Entry, ...]) -> tuple[DeniedCall, ...]:
@@ -185,7 +186,7 @@ def _work(entries: tuple[Entry, ...]) -> tuple[tuple[str, int, int], ...]:
 
 def _headline(data: MendReport) -> str:
     fixed, rejected = data.fates["fixed"], data.fates["rejected"]
-    missed = data.fates["not applied"]
+    missed = data.fates[NOT_APPLIED]
     more = f", {missed} not applied" if missed else ""
     counts = f"{data.findings} findings in {data.files} files: {fixed} fixed, {rejected} rejected{more}"
     return f"{counts}; {data.verdict}: {data.reason}"

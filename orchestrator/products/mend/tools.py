@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from actors.tools import ToolContext, tool
 from orchestrator.products.mend import linter
 from orchestrator.products.mend.linter import Finding, broken_files, lint_text, lint_tree
 from orchestrator.workspace.copying import copy_tree
-from orchestrator.workspace.patch import PatchError, apply
+from orchestrator.workspace.patch import PatchError, apply, apply_patch, parse, reverse
 from orchestrator.workspace.refusal import WorkspaceRefused
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ async def read_fix(context: ToolContext, fix: int) -> dict[str, Any]:
 async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
     """Try a proposed change in memory: does it apply, does the file compile, which findings go and which come.
 
-    It changes no file. Not for applying the change.
+    For a change that the file holds already it says so, and whether the file compiles as it is. It changes no file.
+    Not for applying the change.
 
     Args:
         fix: The number under which it was recorded.
@@ -85,14 +87,20 @@ async def try_fix(context: ToolContext, fix: int) -> dict[str, Any]:
     found = _on_record(context, fix)
     before = await to_thread.run_sync(read_source, context.workspace, found.path)
     try:
-        after = apply(before, found.diff)
+        after, applied = _tried(before, found.diff)
+    except PatchError as error:
+        return {"applies": False, "applied": False, "compiles": False, "fault": str(error)[:500]}
+    try:
         _compile(after, found.path)
-    except (PatchError, SyntaxError, ValueError) as error:
-        return {"applies": not isinstance(error, PatchError), "compiles": False, "fault": str(error)[:500]}
+    except (SyntaxError, ValueError) as error:
+        return {"applies": not applied, "applied": applied, "compiles": False, "fault": str(error)[:500]}
+    if applied:
+        return {"applies": False, "applied": True, "compiles": True}
     root = context.workspace.root
     had = Counter(item.code or "" for item in await lint_text(before, found.path, root))
     has = Counter(item.code or "" for item in await lint_text(after, found.path, root))
-    return {"applies": True, "compiles": True, "gone": dict(had - has), "new": dict(has - had)}
+    gone, new = dict(had - has), dict(has - had)
+    return {"applies": True, "applied": False, "compiles": True, "gone": gone, "new": new}
 
 
 @tool(**READS)
@@ -114,6 +122,18 @@ async def verify_tree(context: ToolContext) -> dict[str, Any]:
     finally:
         await to_thread.run_sync(shutil.rmtree, parent, True)  # noqa: FBT003  # ignore_errors
     return {"findings": len(findings), "compiles": not broken, "broken": broken}
+
+
+def _tried(text: str, diff: str) -> tuple[str, bool]:
+    """Return *text* with *diff* in it, and whether it was there before. Raises `PatchError`."""
+    try:
+        return apply(text, diff), False
+    except PatchError:
+        if diff:
+            with suppress(PatchError):
+                apply_patch(text, reverse(parse(diff)))
+                return text, True
+        raise
 
 
 def _compile(text: str, path: str) -> None:
