@@ -259,7 +259,7 @@ def judge(turn: Turn) -> str:
 def fix(request: ModelRequest) -> Calls | str:
     """Read every change of the worklist, apply each, and say what could not be applied.
 
-    A change that may have been applied when the process ended is asked for once more: its tool looks whether it was.
+    A change that may have been applied when the process ended is asked for again: its tool looks whether it was.
     """
     turn = Turn(request)
     if turn.again:
@@ -274,7 +274,7 @@ def fix(request: ModelRequest) -> Calls | str:
     results = {made.arguments: result for made, result in turn.results("diff_patch_workspace_file")}
     ends = {name: results[change.arguments] for name, change in changes.items()}
     doubtful = [name for name, result in ends.items() if result.outcome is Outcome.UNKNOWN]
-    if doubtful and len(turn.steps) == len(("read", "apply")):
+    if doubtful:
         return [changes[name] for name in doubtful]
     return answer(items=[fixed(name, ends.get(name)) for name in ids])
 
