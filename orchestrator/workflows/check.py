@@ -119,7 +119,8 @@ def check_review(draft: StepDraft, agents: Mapping[str, str], faults: FaultLog) 
             remedy = f"Name one of {', '.join(fitting)}." if fitting else f"Add an agent with 'role: {role.value}'."
             faults.add(word.mark, message, remedy)
     by = draft.review.by
-    if by is not None and draft.agent is not None and by.text == draft.agent.text:
+    reviews = by is not None and agents.get(by.text) == Role.REVIEWER
+    if by is not None and reviews and draft.agent is not None and by.text == draft.agent.text:
         faults.add(by.mark, f"agent {by.text!r} would review its own work", "Name another reviewer.")
 
 

@@ -132,6 +132,28 @@ def test_an_explanation_walks_the_gates_and_ends_with_0_whatever_the_answer_is(
     assert (told["code"], "look" in told["gates"][1]["remedy"]) == ("unknown_tool", True)
 
 
+def test_what_a_review_lends_is_a_situation_of_its_fixer_and_reviewers_are_audited_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    review = "    review: {by: critic, fix_by: editor, lend: {authorities: [workspace.write], roots: [src]}}\n"
+    path = tmp_path / "tidy.yaml"
+    path.write_text(
+        "name: tidy\nagents:\n  planner: {role: builder, instructions: i, tools: [list_files]}\n"
+        "  critic: {role: reviewer, instructions: i, tools: [read_file]}\n"
+        "  editor: {role: fixer, instructions: i, tools: [diff_patch_workspace_file]}\n"
+        f"steps:\n  - id: plan\n    agent: planner\n    prompt: p\n{review}",
+        encoding="utf-8",
+    )
+    assert call(["audit", str(path), "--json", "--fail-on", "no_actor"]) == 0
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert list(told["actors"]) == ["planner", "critic", "editor"]
+    assert told["totals"]["actors"]["editor"]["situations"] == {"fixes of step plan": ["diff_patch_workspace_file"]}
+    assert told["actors"]["critic"]["read_file"]["permitted"]
+    path.write_text(path.read_text().replace(", lend: {authorities: [workspace.write], roots: [src]}", ""))
+    assert call(["audit", str(path), "--json"]) == 0
+    assert msgspec.json.decode(capsys.readouterr().out)["totals"]["actors"]["editor"]["situations"] == {}
+
+
 def test_an_explanation_may_ask_about_a_situation_and_a_wrong_name_is_answered_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -80,6 +80,54 @@ def test_a_denial_and_a_failure_are_lines_too(desk: Desk) -> None:
     assert [line for line in lines if line.startswith("failed   two: a step that it needs has failed: one")]
 
 
+REVIEWED = """\
+name: tidy
+agents:
+  a: {role: child, instructions: i}
+  r: {role: reviewer, instructions: i}
+  f: {role: fixer, instructions: i}
+steps:
+  - {id: one, agent: a, prompt: p, output: {type: array}, review: {by: r, fix_by: f}}
+  - {id: each, agent: a, for_each: one, prompt: p, review: {by: r, fix_by: f, max_rounds: 2}}
+"""
+REVIEWERS = """\
+import json
+def worker(request):
+    return "[1]" if request.turn != "t0001" else "none"
+def reviewer(request):
+    told = json.loads(request.history[-1].text.rpartition("\\n")[2])
+    if told["round"] == 2:
+        return json.dumps({"verdict": "accepted", "findings": []})
+    found = {"id": "a", "place": "", "severity": "major", "message": "wrong"}
+    return json.dumps({"verdict": "changes_wanted", "findings": [found]})
+def fixer(request):
+    return json.dumps({"items": [{"id": "a", "state": "fixed", "reason": "done"}]})
+PLAYS = {"a": worker, "r": reviewer, "f": fixer}
+"""
+
+
+def test_each_turn_of_a_review_is_a_line_that_tells_its_round_and_of_items_only_what_not_all_have(desk: Desk) -> None:
+    desk.put("tidy.yaml", REVIEWED)
+    desk.put("plays.py", REVIEWERS)
+    said = desk.run()
+    assert said.code == 0
+    lines = said.err.splitlines()
+    assert lines[:6] == [
+        "step     one by tidy/a-0002",
+        "work     one: the answer, corrected by tidy/a-0002",
+        "review   one: review round 1 of 3 by tidy/r-0003",
+        "fix      one: fixes of review round 1 of 3 by tidy/f-0004",
+        "review   one: review round 2 of 3 by tidy/r-0003",
+        "done     one",
+    ]
+    assert lines[6:10] == [
+        "step     each by tidy/a-0002/a-0005",
+        "fix      each[0]: fixes of review round 1 of 2 by tidy/f-0004/f-0007",
+        "review   each[0]: review round 2 of 2 by tidy/r-0003/r-0006",
+        "done     each (1 items)",
+    ]
+
+
 def test_on_a_terminal_the_steps_are_drawn_as_a_tree_with_a_bar(desk: Desk) -> None:
     code, seen = on_a_terminal(desk)
     assert code == 0

@@ -57,11 +57,15 @@ ROOMS = {
         ("tests/proof/test_mutants_loop.py", "tests/actors/test_loop.py", "tests/actors/test_loop_properties.py"),
     ),
     "fold": Room(
-        ("orchestrator/journal/fold.py", "orchestrator/journal/state.py"),
+        ("orchestrator/journal/fold.py", "orchestrator/journal/worked.py", "orchestrator/journal/state.py"),
         (
             "tests/proof/test_mutants_fold.py",
             "tests/journal/test_fold_equals_live.py",
         ),
+    ),
+    "review": Room(
+        ("orchestrator/workflows/review.py",),
+        ("tests/workflows/test_review_rounds.py",),
     ),
     "restart": Room(
         ("orchestrator/restart.py",),

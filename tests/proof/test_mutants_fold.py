@@ -49,7 +49,18 @@ from orchestrator.journal.records import (
     TurnRejected,
 )
 from orchestrator.journal.state import SessionState
-from orchestrator.journal.work import FindingRecorded, FixRecorded, OutputStored, StepFinished, StepStarted
+from orchestrator.journal.work import (
+    FindingRecorded,
+    FixesRecorded,
+    FixRecorded,
+    OutputStored,
+    ReviewRecorded,
+    Stage,
+    StageStarted,
+    StepFinished,
+    StepStarted,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from orchestrator.journal.records import Record
@@ -200,6 +211,29 @@ def test_the_end_of_a_step_is_kept_until_the_step_is_judged(origin: TurnOrigin) 
     state = folded(*records, ("", over), ("", StepFinished("unknown", ok=True, output="")))
     assert (state.step_ends, state.finished_steps["plan"]) == ({}, over)
     assert folded((KID, TurnEnded("unknown", StopReason.FAILED, ""))).step_ends == {}
+
+
+def test_the_stages_of_a_step_and_what_was_said_in_them_are_kept_in_order_and_their_ends_until_it_is_over() -> None:
+    records: list[tuple[str, Record]] = [("", StepStarted("plan", KID, "t5"))]
+    records += [(KID, TurnAccepted(turn, "x", TurnOrigin.STEP)) for turn in ("t5", "t6", "t7", "t8")]
+    void = StageStarted("plan", Stage.REVIEW, KID, "", 1, 3)
+    again = StageStarted("plan", Stage.WORK, KID, "t6", again=True)
+    review, fix = (StageStarted("plan", Stage(s), KID, t, 1, 3) for s, t in (("review", "t7"), ("fix", "t8")))
+    records += [("", stage) for stage in (again, void, review, fix)]
+    ends = {turn: TurnEnded(turn, StopReason.COMPLETED, turn) for turn in ("t5", "t6", "t7", "t8")}
+    records += [(KID, end) for end in ends.values()]
+    said = [ReviewRecorded("plan", 1, 3, KID, Verdict.CHANGES_WANTED), FixesRecorded("plan", 1, KID, ())]
+    records += [(KID, record) for record in said]
+    state = folded(*records)
+    assert state.stages == {
+        "plan": {(Stage.WORK, 0, True): again, (Stage.REVIEW, 1, False): review, (Stage.FIX, 1, False): fix}
+    }
+    assert state.rounds == {"plan": said}
+    assert state.step_ends == ends
+    state = folded(*records, ("", StepFinished("other", ok=True, output="")))
+    assert state.step_ends == ends
+    state = folded(*records, ("", StepFinished("plan", ok=True, output="")))
+    assert (state.step_ends, state.rounds) == ({}, {"plan": said})
 
 
 @pytest.mark.parametrize(
