@@ -42,16 +42,16 @@ class Item(msgspec.Struct, frozen=True):
 
     finding: ReviewFinding
     state: ItemState
-    reason: str = ""
+    reason: str
 
 
-class Move(enum.StrEnum):
+class Move(enum.Enum):
     """What is next in the review of a step."""
 
-    REVIEW = "review"
-    FIX = "fix"
-    DONE = "done"
-    FAILED = "failed"
+    REVIEW = enum.auto()
+    FIX = enum.auto()
+    DONE = enum.auto()
+    FAILED = enum.auto()
 
 
 class Next(msgspec.Struct, frozen=True):
@@ -94,8 +94,9 @@ def _named(finding: ReviewFinding, known: Item | None) -> Item:
     reason = "" if known is None else known.reason
     if finding.severity is not Severity.NOTE:
         return Item(finding, ItemState.OPEN, reason)
-    answered = known is not None and known.state in (ItemState.FIXED, ItemState.DECLINED)
-    return Item(finding, known.state if known is not None and answered else ItemState.NOTE, reason)
+    if known is not None and known.state in (ItemState.FIXED, ItemState.DECLINED):
+        return Item(finding, known.state, reason)
+    return Item(finding, ItemState.NOTE, reason)
 
 
 def open_items(past: Sequence[ReviewRecorded | FixesRecorded]) -> tuple[Item, ...]:

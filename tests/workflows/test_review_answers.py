@@ -75,7 +75,7 @@ def test_a_fixers_revised_output_is_held_to_the_steps_schema_and_kept_as_it_was_
 def test_what_a_reviewer_and_a_fixer_are_told_is_bounded_and_ends_in_its_data() -> None:
     case = Case("each[3]", "a" * 1_000_000, "{not a place} " + "p" * 1_000_000)
     long = ReviewFinding("a", "x" * 300, Severity.MAJOR, "m" * 1000, "s" * 4000)
-    items = [Item(long, ItemState.OPEN), *(Item(long, ItemState.FIXED, "r" * 1000) for _ in range(450))]
+    items = [Item(long, ItemState.OPEN, ""), *(Item(long, ItemState.FIXED, "r" * 1000) for _ in range(450))]
     told = review_text(case, 2, 3, "o" * 1_000_000, items)
     assert told.startswith("Review of step 'each[3]', round 2 of 3.\n{not a place} ppp")
     assert len(told) < 600_000
