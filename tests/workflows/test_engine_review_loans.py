@@ -9,7 +9,8 @@ import pytest
 
 from actors.grants import Access, Grants
 from actors.messages import CallFinished
-from actors.tools import tool
+from actors.tools import Approval, tool
+from orchestrator.approver import Answer, Approver, Verdict
 from orchestrator.journal.records import LoanEnded, LoanMade, TurnEnded
 from orchestrator.journal.work import Stage, StageStarted
 from orchestrator.models.function import call
@@ -186,3 +187,28 @@ async def test_a_loan_that_no_fixer_may_hold_fails_the_step_before_its_turn_is_o
     assert of(result, "one").output == "work"
     assert [s.stage for s in await it.records(StageStarted)] == [Stage.REVIEW]
     assert await it.records(LoanMade) == []
+
+
+@pytest.mark.requirement("I6")
+async def test_a_fixer_that_waits_for_a_person_leaves_the_step_open_and_has_its_loan_when_it_goes_on() -> None:
+    lines: list[str] = []
+
+    @tool(authorities={"workspace.write"}, access=Access.WRITE, approval=Approval.EACH_CALL)
+    async def write(line: str) -> str:
+        """Write a line."""
+        lines.append(line)
+        return f"wrote {line}"
+
+    rounds = in_rounds(verdict("changes_wanted", "a"), verdict("accepted"))
+    it = Piece(AGENTS + ONE, (write,), w="work", r=rounds, f=writing("f", fix_all), k="ok")
+    async with asyncio.timeout(5), it.open(approver=Approver("key")) as run:
+        it.handle = run.session.snapshot()
+        first = await run.run()
+        assert (first.ok, first.outcomes) == (False, ())
+        (approval,) = first.waiting
+        await run.session.send(Answer(approval, Verdict.APPROVE, "key", "somebody"))
+        second = await run.run()
+    assert (second.ok, second.waiting) == (True, ())
+    assert lines == ["f"]
+    assert len(await it.records(LoanMade)) == len(await it.records(LoanEnded)) == 1
+    assert [s.stage for s in await it.records(StageStarted)] == [Stage.REVIEW, Stage.FIX, Stage.REVIEW]
