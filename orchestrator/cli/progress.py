@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.session import Session
     from orchestrator.workflows.plan import Plan
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "stages_of"]
 
 SHOWN_ACTORS = 12
 MAX_LINE = 400
@@ -42,11 +42,7 @@ class Progress:
         self._denied = 0
         self._running: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
-        self._stages = {
-            key: stage_words(last)
-            for key, stages in state.stages.items()
-            if (last := tuple(stages.values())[-1]).turn and key not in state.finished_steps
-        }
+        self._stages = stages_of(state)
         self._done = {key: step.ok for key, step in state.finished_steps.items()}
 
     async def __aenter__(self) -> Self:
@@ -166,6 +162,12 @@ class Progress:
         if len(busy) > SHOWN_ACTORS:
             tree.add(Text(f"and {len(busy) - SHOWN_ACTORS} more actors at work", style="dim"))
         return tree
+
+
+def stages_of(state: SessionState) -> dict[str, str]:
+    """Return which turn each step and item is in that is not over, where it is not its first."""
+    last = {key: tuple(stages.values())[-1] for key, stages in state.stages.items() if key not in state.finished_steps}
+    return {key: stage_words(stage) for key, stage in last.items() if stage.turn}
 
 
 def stage_words(record: StageStarted) -> str:

@@ -14,6 +14,7 @@ from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import job_of, play
 from orchestrator.cli.line import one_line
 from orchestrator.cli.place import existing_store
+from orchestrator.cli.progress import stages_of
 from orchestrator.clock import LoopClock
 from orchestrator.events import Events
 from orchestrator.journal.fault import SessionUnknown
@@ -117,6 +118,7 @@ def show(session: str, *, store: str | None = None, json: bool = False) -> int:
 def _shown(session: str, state: SessionState) -> dict[str, Any]:
     """Return what ``show`` shows, as plain data."""
     finished = {key: "done" if done.ok else f"failed: {done.detail}" for key, done in state.finished_steps.items()}
+    stages = {key: f"running: {said}" for key, said in stages_of(state).items()}
     return {
         "session": session,
         "agent": "" if state.opened is None else state.opened.agent,
@@ -131,7 +133,7 @@ def _shown(session: str, state: SessionState) -> dict[str, Any]:
             }
             for actor in state.actors.values()
         ],
-        "steps": {**dict.fromkeys(state.steps, "running"), **finished},
+        "steps": {**dict.fromkeys(state.steps, "running"), **stages, **finished},
         "owed": [turn for owed in state.owing.values() for turn in owed],
         "unresolved": list(state.unresolved),
     }

@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.cli.progress import stages_of
+from orchestrator.journal.fold import fold
+from orchestrator.journal.records import Entry
+from orchestrator.journal.work import Stage, StageStarted, StepFinished
+
 if TYPE_CHECKING:
     from tests.cli.desk import Desk
 
@@ -172,3 +177,19 @@ def test_text_from_a_model_moves_no_cursor(desk: Desk) -> None:
     said = desk.run()
     assert said.code == 1
     assert re.findall(r"[\x00-\x08\x0b-\x1f\x7f]", said.err) == []
+
+
+def test_the_stage_of_each_step_that_is_not_over_can_be_told_from_the_record_alone() -> None:
+    records = [
+        StageStarted("one", Stage.REVIEW, "r", "t2", 1, 3),
+        StageStarted("one", Stage.FIX, "f", "t3", 1, 3),
+        StageStarted("two", Stage.REVIEW, "r", "t4", 2, 3, again=True),
+        StageStarted("three", Stage.REVIEW, "r", "t5", 1, 1),
+        StepFinished("three", ok=True, output=""),
+        StageStarted("four", Stage.REVIEW, "r", "", 1, 1),
+    ]
+    state = fold(Entry(number, 0, "", record) for number, record in enumerate(records, start=1))
+    assert stages_of(state) == {
+        "one": "fixes of review round 1 of 3",
+        "two": "review round 2 of 3, corrected",
+    }
