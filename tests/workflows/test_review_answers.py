@@ -5,13 +5,65 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from actors.text import clip
 from orchestrator.journal.work import FixAnswer, ReviewFinding, Severity, Verdict
-from orchestrator.workflows.answers import FixesAnswer, fixes_faults, read_fixes, read_review, review_faults
+from orchestrator.workflows.answers import (
+    FIXES,
+    REVIEW,
+    FixesAnswer,
+    answer_faults,
+    fixes_faults,
+    read_fixes,
+    read_review,
+    review_faults,
+)
 from orchestrator.workflows.review import Item, ItemState
 from orchestrator.workflows.telling import Case, correction, fix_text, review_text
 from tests.workflows.reviewing import finding, fixes, verdict
 
 LIST = '{"type":"array"}'
+NAME = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,64}$"}
+
+
+def text(most: int, least: int = 0) -> dict[str, object]:
+    return {"type": "string", "minLength": least, "maxLength": most}
+
+
+def test_the_two_schemas_are_what_is_documented_word_for_word() -> None:
+    found = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["id", "place", "severity", "message"],
+        "properties": {
+            "id": NAME,
+            "place": text(300),
+            "severity": {"enum": ["blocker", "major", "minor", "note"]},
+            "message": text(1000, 1),
+            "suggestion": text(4000),
+        },
+    }
+    assert msgspec.json.decode(REVIEW) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["verdict", "findings"],
+        "properties": {
+            "verdict": {"enum": ["accepted", "changes_wanted", "rejected"]},
+            "summary": text(2000),
+            "findings": {"type": "array", "maxItems": 50, "items": found},
+        },
+    }
+    item = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["id", "state", "reason"],
+        "properties": {"id": NAME, "state": {"enum": ["fixed", "declined"]}, "reason": text(1000, 1)},
+    }
+    assert msgspec.json.decode(FIXES) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["items"],
+        "properties": {"items": {"type": "array", "maxItems": 50, "items": item}, "output": True},
+    }
 
 
 def test_a_review_is_read_as_it_was_said() -> None:
@@ -62,7 +114,7 @@ def test_a_fixers_answer_is_held_to_exactly_the_items_that_it_was_given() -> Non
 
 
 def test_a_fixers_revised_output_is_held_to_the_steps_schema_and_kept_as_it_was_written() -> None:
-    assert fixes_faults(("a",), LIST, fixes("a", output=[1])) == ()
+    assert fixes_faults(("a",), LIST, fixes("a", output=[1])) == fixes_faults(("a",), LIST, fixes("a")) == ()
     assert fixes_faults(("a",), LIST, fixes("a", output="x")) == ('output: the output: "x" is not of type "array"',)
     assert fixes_faults(("a",), "", fixes("a", output=[1])) == ("output: the step's output is text, and this is not",)
     answers = (FixAnswer("a", fixed=True, reason="done"),)
@@ -85,13 +137,40 @@ def test_what_a_reviewer_and_a_fixer_are_told_is_bounded_and_ends_in_its_data() 
         ("open", 1000, True),
         ("fixed", 200, False),
     ]
+    assert (len(data["asked"]), len(data["answer"])) == (20_000, 100_000)
+    assert told.partition("\nJudge")[0] == f"Review of step 'each[3]', round 2 of 3.\n{clip(case.prompt, 20_000)}"
+    assert {k: v for k, v in data["findings"][1].items() if k not in ("place", "message", "reason")} == {
+        "id": "a",
+        "severity": "major",
+        "state": "fixed",
+    }
+    assert data["findings"][1]["place"] == "x" * 300
+    assert len(data["findings"][1]["reason"]) == 200
     fixing = fix_text(case, 2, 3, "o", items[:1])
     assert msgspec.json.decode(fixing.rpartition("\n")[2])["worklist"][0]["suggestion"] == "s" * 4000
-    assert "\n\n" not in review_text(Case("k", "asked"), 1, 1, "answer", [])
+    bare = review_text(Case("k", "asked"), 1, 1, "answer", [])
+    assert bare.startswith("Review of step 'k', round 1 of 1.\nJudge the answer")
+    assert REVIEW in bare.split("\n")
+    assert FIXES in fixing.split("\n")
+    assert hash(case) == hash(Case(case.key, case.asked, case.prompt))
 
 
 def test_a_correction_names_what_is_wrong_and_shows_a_schema_that_is_short_enough() -> None:
     told = correction(("n: 1 is not text", "m: missing"), LIST)
     assert told.startswith("Your answer could not be taken: n: 1 is not text; m: missing.\n")
     assert told.endswith(LIST)
-    assert len(correction(("x",), "[" * 8001)) < 400
+    assert correction(("x",), "[" * 8000).endswith("[" * 8000)
+    assert correction(("x",), "[" * 8001).endswith("to be done in this turn.")
+
+
+def test_a_fault_that_repeats_a_long_answer_is_cut() -> None:
+    (fault,) = answer_faults('{"type":"integer"}', f'"{"x" * 9000}"')
+    assert len(fault) == 300
+    (fault,) = answer_faults(LIST, "x" * 300)
+    assert fault.endswith(f"): {'x' * 300}")
+    (fault,) = answer_faults(LIST, "x" * 301)
+    assert fault.endswith(f"): {'x' * 300}…")
+    assert answer_faults("", "anything") == ()
+    assert len(answer_faults('{"items":{"type":"string"}}', "[1,2,3,4,5,6,7]")) == 5
+    assert hash(read_review(verdict("accepted"))) == hash(read_review(verdict("accepted")))
+    assert hash(read_fixes(fixes("a"), "")) == hash(read_fixes(fixes("a"), ""))
