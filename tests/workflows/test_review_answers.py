@@ -174,3 +174,9 @@ def test_a_fault_that_repeats_a_long_answer_is_cut() -> None:
     assert len(answer_faults('{"items":{"type":"string"}}', "[1,2,3,4,5,6,7]")) == 5
     assert hash(read_review(verdict("accepted"))) == hash(read_review(verdict("accepted")))
     assert hash(read_fixes(fixes("a"), "")) == hash(read_fixes(fixes("a"), ""))
+
+
+def test_an_output_is_read_as_json_where_it_is_json_and_is_the_text_it_is_where_it_is_not() -> None:
+    assert decoded('{"a": [1]}') == {"a": [1]}
+    assert decoded("two words") == "two words"
+    assert decoded("[" * 100_000) == "[" * 100_000
