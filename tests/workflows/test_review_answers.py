@@ -12,6 +12,7 @@ from orchestrator.workflows.answers import (
     REVIEW,
     FixesAnswer,
     answer_faults,
+    decoded,
     fixes_faults,
     read_fixes,
     read_review,
