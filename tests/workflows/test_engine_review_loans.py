@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actors.errors import MailboxFull
 from actors.grants import Access, Grants
+from actors.mailbox import Mailbox
 from actors.messages import CallFinished
 from actors.tools import Approval, tool
 from orchestrator.approver import Answer, Approver, Verdict
@@ -212,3 +214,21 @@ async def test_a_fixer_that_waits_for_a_person_leaves_the_step_open_and_has_its_
     assert lines == ["f"]
     assert len(await it.records(LoanMade)) == len(await it.records(LoanEnded)) == 1
     assert [s.stage for s in await it.records(StageStarted)] == [Stage.REVIEW, Stage.FIX, Stage.REVIEW]
+
+
+@pytest.mark.requirement("I6")
+async def test_a_fixer_whose_mailbox_is_full_fails_the_step_and_leaves_no_loan_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check = Mailbox.check
+
+    def full(mailbox: Mailbox, *more: int) -> None:
+        if mailbox.owner.startswith("piece/f-"):
+            raise MailboxFull(mailbox.owner, 1)
+        check(mailbox, *more)
+
+    monkeypatch.setattr(Mailbox, "check", full)
+    result, it, _ = await play()
+    assert of(result, "one").detail.startswith("the fixes of review round 1 of 3 failed: ")
+    assert "piece/f-" in of(result, "one").detail
+    assert len(await it.records(LoanMade)) == len(await it.records(LoanEnded)) == 1
