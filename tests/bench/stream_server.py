@@ -2,8 +2,8 @@
 
 Below ``/paced`` the chunks come one by one, each with a pause before the next; else as fast as they can be written.
 
-``python -m tests.bench.stream_server`` prints its port and serves until its input ends. It runs in a process of its own,
-so that the CPU of the clients is theirs alone.
+``python -m tests.bench.stream_server`` prints its port and serves until its input ends. It runs in a process of its
+own, so that the CPU of the clients is theirs alone.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ async def sdk(base: str, count: int) -> float:
 
 
 def streamed(name: str, *, quick: bool) -> list[Row]:
-    """Measure all four against one server, in turn: chunks as fast as they come, as the targets are meant, and paced."""
+    """Measure all four against one server, in turn: chunks at once, as the targets are meant, and paced."""
     with served() as port:
         base = f"http://127.0.0.1:{port}"
         fast = rounds_of(base, *((40, 3) if quick else (100, 7)))
