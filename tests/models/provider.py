@@ -122,13 +122,22 @@ def watched(reader: asyncio.StreamReader) -> asyncio.Event:
 
 
 class FakeProvider:
-    """The server. ``with`` it; ``base_url`` is where to ask. ``cast`` tells its playbook which agent asks."""
+    """The server. ``with`` it; ``base_url`` is where to ask. ``cast`` tells its playbook which agent asks.
+
+    ``first`` is what it does with whatever it is asked for the first time; asked again, it answers well.
+    """
 
     def __init__(
-        self, model: Model | None = None, script: Iterable[Move] = (), cast: dict[str, str] | None = None
+        self,
+        model: Model | None = None,
+        script: Iterable[Move] = (),
+        cast: dict[str, str] | None = None,
+        first: Move | None = None,
     ) -> None:
         self.model = model or FunctionModel({}, default=lambda _: "Hello, world: \u00e9\u4e16\U0001f30d.")
         self.script = list(script)
+        self.first = first
+        self.known: set[str] = set()
         self.cast = cast or {}
         self.bodies: list[dict[str, Any]] = []
         self.refusals: list[str] = []
@@ -210,13 +219,17 @@ class FakeProvider:
         elif wrong := refusal(body):
             self.refusals.append(wrong)
             await exchange.error(400, wrong, "invalid_request_error")
-        elif self.script:
-            move = self.script.pop(0)
-            exchange.reply = await self._think(body)
-            await move(exchange)
         else:
+            move = self._move(repr(asked(body, self.cast)))
             exchange.reply = await self._think(body)
-            await exchange.well()
+            await (exchange.well() if move is None else move(exchange))
+
+    def _move(self, question: str) -> Move | None:
+        if self.script:
+            return self.script.pop(0)
+        new = question not in self.known
+        self.known.add(question)
+        return self.first if new else None
 
     async def _think(self, body: dict[str, Any]) -> ModelReply:
         reply = await self.model.reply(asked(body, self.cast), lambda _: None)
