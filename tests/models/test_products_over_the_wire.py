@@ -174,8 +174,11 @@ def test_a_case_over_the_wire_is_asked_about_once_and_refunded_once(
     assert booked(desk.folder / "ws") == [("i-302", 1000)]
     assert there.refusals == []
     found = entries(desk, waiting["session"])
-    assert set(effects(found).values()) == {1}
-    if name != "twice":
+    if name == "twice":
+        # Its second refund finds the case in another state. A mail needs no yes: two calls of it are two mails.
+        assert [count for effect, count in effects(found).items() if effect.startswith("execute_refund:")] == [1]
+    else:
+        assert set(effects(found).values()) == {1}
         assert (ended.code, json.loads(ended.out)["ok"]) == (0, True)
         assert retries(found) == len(hurry.slept) == (len(there.bodies) / 2 if name in AGAIN else 0)
     assert "sk-of-the-desk-55" not in json.dumps(found) + began.out + began.err + ended.out + ended.err
