@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from actors.messages import Note, Said
 from actors.ports import ModelRequest, OfferedTool
@@ -90,7 +90,7 @@ class Asking:
         """Ask, and keep what is heard."""
         return await self.model.reply(asked or request(), self.heard)
 
-    async def __aenter__(self) -> Asking:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

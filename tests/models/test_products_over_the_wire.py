@@ -1,7 +1,7 @@
-"""`mend` and `support-desk` over the wire, against a provider that is strict and hostile: right outcome, no effect twice.
+"""`mend` and `support-desk` over the wire, whatever the provider does: the right outcome, and no effect twice.
 
-The provider answers with the products' own playbooks, so an undisturbed run is the same run as the one offline. Whatever
-it does to a request, it does to every one that it hears for the first time.
+The provider is strict and answers with the products' own playbooks, so an undisturbed run is the same run as the one
+offline. What it does to a request, it does to every one that it hears for the first time.
 """
 
 from __future__ import annotations

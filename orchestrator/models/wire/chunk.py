@@ -3,6 +3,7 @@
 Rules:
 
 - A field that we do not read may hold anything. One that we read and that has another type makes the chunk damaged.
+  So does the lack of ``choices``, except in the counts that follow a whole reply.
 - ``reasoning_content`` (DeepSeek, vLLM, llama.cpp) and ``reasoning`` (OpenRouter, Ollama, newer vLLM) are one thing.
 - A whole reply that is not streamed has a ``message`` where a chunk has a ``delta``.
 """

@@ -72,6 +72,8 @@ class Reading:
                 events = parser.feed(piece)
             except EventTooLarge as error:
                 raise self._broken(FaultKind.FOREIGN, str(error)) from None
+            except UnicodeDecodeError as error:
+                raise self._broken(FaultKind.DAMAGED, f"the stream is no UTF-8: {error.reason}") from None
             whole = assembly.whole
             for name, data in events:
                 if data.startswith(DONE):
@@ -105,6 +107,8 @@ class Reading:
             raise self._broken(FaultKind.DAMAGED, f"a chunk of the stream cannot be read: {error}") from None
         if chunk is None or chunk.error:
             raise streamed_error(self._server, self._endpoint.without_key(data.decode(errors="replace")))
+        if chunk.choices is None and not (self._assembly.whole and chunk.usage):
+            raise self._broken(FaultKind.DAMAGED, "a chunk of the stream has no choices")
         if added := self._assembly.take(chunk):
             self._shown.show(added)
 

@@ -5,7 +5,7 @@ Rules:
 - A line ends with LF, CR or CRLF; an empty line ends an event. How the bytes were split changes nothing.
 - Several ``data`` lines are one text with LF between them. Comments, ids and unknown fields say nothing.
 - An event without data is none, and what the stream breaks off in the middle of is none either.
-- No event is larger than the limit.
+- A line that is no UTF-8 is damage, wherever it stands: what it was is not known. No event is larger than the limit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EventParser:
         self._begun = False
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the events that *data* completes, in order. Raises `EventTooLarge`."""
+        """Return the events that *data* completes, in order. Raises `EventTooLarge`, and UnicodeDecodeError."""
         if self._skip and data:
             data, self._skip = data.removeprefix(b"\n"), False
         if not data:
@@ -64,6 +64,8 @@ class EventParser:
             self._begun = True
             lines[0] = lines[0].removeprefix(MARK)
         for line in lines:
+            if not line.isascii():
+                line.decode()
             if line.startswith(b"data:"):
                 value = line[6:] if line.startswith(b"data: ") else line[5:]
                 self._data.append(value)
