@@ -124,7 +124,8 @@ def watched(reader: asyncio.StreamReader) -> asyncio.Event:
 class FakeProvider:
     """The server. ``with`` it; ``base_url`` is where to ask. ``cast`` tells its playbook which agent asks.
 
-    ``first`` is what it does with whatever it is asked for the first time; asked again, it answers well.
+    ``first`` is what it does with whatever it is asked for the first time; asked again, it answers well. ``models`` are
+    those that it lists, as Ollama lists its own with ``tags``; ``listing`` is what it says instead.
     """
 
     def __init__(
@@ -133,11 +134,18 @@ class FakeProvider:
         script: Iterable[Move] = (),
         cast: dict[str, str] | None = None,
         first: Move | None = None,
+        *,
+        models: tuple[str, ...] = ("fake",),
+        tags: bool = False,
+        listing: bytes | None = None,
     ) -> None:
         self.model = model or FunctionModel({}, default=lambda _: "Hello, world: \u00e9\u4e16\U0001f30d.")
         self.script = list(script)
         self.first = first
         self.known: set[str] = set()
+        self.models = models
+        self.tags = tags
+        self.listing = listing
         self.cast = cast or {}
         self.bodies: list[dict[str, Any]] = []
         self.refusals: list[str] = []
@@ -208,8 +216,8 @@ class FakeProvider:
             raise ConnectionResetError
 
     async def _answer(self, line: str, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-        if line.startswith("GET /v1/models"):
-            await Exchange(body, None, writer).whole(200, '{"object":"list","data":[{"id":"fake"}]}')  # type: ignore[arg-type]
+        if line.startswith("GET "):
+            await self._list(line, Exchange(body, None, writer))  # type: ignore[arg-type]  # nothing is asked
             return
         self.bodies.append(body)
         self.came.set()
@@ -223,6 +231,18 @@ class FakeProvider:
             move = self._move(repr(asked(body, self.cast)))
             exchange.reply = await self._think(body)
             await (exchange.well() if move is None else move(exchange))
+
+    async def _list(self, line: str, exchange: Exchange) -> None:
+        """Say which models there are, in OpenAI's form or in Ollama's own, or what was told to say."""
+        if self.listing is not None:
+            await exchange.whole(200, self.listing)
+        elif line.startswith("GET /api/tags ") and self.tags:
+            await exchange.whole(200, json.dumps({"models": [{"name": name, "size": 1} for name in self.models]}))
+        elif line.startswith("GET /v1/models ") and not self.tags:
+            listed = [{"id": name, "object": "model"} for name in self.models]
+            await exchange.whole(200, json.dumps({"object": "list", "data": listed}))
+        else:
+            await exchange.error(404, "there is nothing here")
 
     def _move(self, question: str) -> Move | None:
         if self.script:

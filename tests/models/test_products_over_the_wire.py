@@ -19,7 +19,6 @@ from orchestrator.cli import job
 from orchestrator.models.opening import open_model
 from orchestrator.models.retry import RETRY_NOTE
 from orchestrator.products.product import find_product
-from tests.cli.desk import Desk
 from tests.models import moves
 from tests.models.asking import Waits
 from tests.models.heard import cast_of
@@ -30,8 +29,10 @@ from tests.products.tree import Mended, held
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.desk import Desk
     from tests.models.provider import Move
 
+KEY = "sk-of-the-desk-55"
 FILES = {
     "one.py": "import os\nimport sys\n\n\ndef argument():\n    return sys.argv[ 1 ]\n",
     "two.py": "def same(a):\n    if a == None:\n        return True\n    return False\n",
@@ -83,14 +84,10 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> Waits:
     return waits
 
 
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
-    """A desk of one's own, with nobody at it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ORCHESTRATOR_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-desk-55")
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    return Desk(tmp_path, capsys)
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key that the provider takes."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 def provider(product: str, move: Move | None) -> FakeProvider:
@@ -181,7 +178,7 @@ def test_a_case_over_the_wire_is_asked_about_once_and_refunded_once(
         assert set(effects(found).values()) == {1}
         assert (ended.code, json.loads(ended.out)["ok"]) == (0, True)
         assert retries(found) == len(hurry.slept) == (len(there.bodies) / 2 if name in AGAIN else 0)
-    assert "sk-of-the-desk-55" not in json.dumps(found) + began.out + began.err + ended.out + ended.err
+    assert KEY not in json.dumps(found) + began.out + began.err + ended.out + ended.err
 
 
 @pytest.mark.parametrize("name", FINAL)

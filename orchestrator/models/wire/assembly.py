@@ -142,13 +142,18 @@ class Assembly:
         """Return the call that *piece* belongs to, a new one where it belongs to none."""
         index = piece.index
         if index is None:
-            index = len(self._calls) - 1 if self._calls else 0
-        known = self._latest.get(index)
-        named = piece.function is not None and piece.function.name
-        if known is None or (piece.id and known.id and piece.id != known.id and (named or piece.index is None)):
-            order = index if known is None else max(call.order for call in self._calls) + 1
-            known = self._latest[index] = PartialCall(order)
+            known = self._calls[-1] if self._calls else None
+            another = known is not None and bool(piece.id) and piece.id != known.id
+        else:
+            known = self._latest.get(index)
+            named = piece.function is not None and piece.function.name
+            another = known is not None and bool(named and piece.id and known.id) and piece.id != known.id
+        if known is None or another:
+            free = max((call.order for call in self._calls), default=-1) + 1
+            known = PartialCall(free if another or index is None else index)
             self._calls.append(known)
+            if index is not None:
+                self._latest[index] = known
         return known
 
     def _say(self, text: str) -> str:
