@@ -44,8 +44,8 @@ def open_model(name: str, environ: Mapping[str, str] | None = None) -> Model:
     environ = os.environ if environ is None else environ
     try:
         reference = parse_reference(name)
-        if reference.provider == PLAYBOOK:
-            return load_playbook(name.partition(":")[2])
+        if name.startswith(f"{PLAYBOOK}:"):
+            return load_playbook(name.removeprefix(f"{PLAYBOOK}:"))
         return _chat(reference, environ)
     except ValueError as error:
         raise UnknownModel(shown(name), str(error), KNOWN) from error

@@ -155,6 +155,15 @@ async def test_what_never_passes_is_given_up_after_the_last_attempt_and_says_how
     assert len(there.bodies) == 5
 
 
+async def test_a_tool_that_no_provider_takes_is_named_and_nothing_is_sent() -> None:
+    with FakeProvider() as there:
+        async with Asking(there.base_url) as it:
+            with pytest.raises(ModelFault, match="the schema of the tool 'odd' is unfit: its top level has 'enum'"):
+                await it.ask(request(tools=(tool("fine"), tool("odd", '{"enum": [{}]}'))))
+            assert json.loads(it.model.tool_schema("{}")) == {"properties": {}, "type": "object"}
+    assert there.bodies == []
+
+
 async def test_the_wait_that_the_server_asks_for_is_the_wait() -> None:
     script = [says(429, retry_after="7"), says(429, retry_after_ms="1500"), says(503, retry_after="3")]
     with FakeProvider(script=script) as there:

@@ -70,7 +70,7 @@ class ChatModel:
         try:
             data = body(request, names, self._form, self.tool_schema)
         except UnfitSchema as error:
-            raise ModelFault(FaultKind.BAD_REQUEST, self._server.model, f"a tool's schema is unfit: {error}") from error
+            raise ModelFault(FaultKind.BAD_REQUEST, self._server.model, str(error)) from error
         shown = Shown(delta)
         reply = await retried(lambda attempt: self._ask(data, shown, attempt), delta, self._retry, self._waiting)
         return replace(reply, calls=tuple(_renamed(call, names) for call in reply.calls)) if reply.calls else reply

@@ -19,12 +19,13 @@ import msgspec
 from actors.messages import ModelReply, Results, Said
 from actors.naming import PROVIDER, Edge, EdgeNames
 from actors.text import clean
+from orchestrator.models.wire.schema import UnfitSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.messages import Item, ToolCall
-    from actors.ports import ModelRequest
+    from actors.ports import ModelRequest, OfferedTool
 
 __all__ = ["CALL_ID", "Form", "Names", "body"]
 
@@ -73,7 +74,7 @@ class Names:
 
 
 def body(request: ModelRequest, names: Names, form: Form, fit: Callable[[str], str]) -> bytes:
-    """Return the body; *fit* makes a tool's schema what the provider takes."""
+    """Return the body; *fit* makes a tool's schema what the provider takes. Raises `UnfitSchema`, naming the tool."""
     fields: dict[str, Any] = {
         "model": form.model,
         "messages": messages(request.instructions, request.history, names),
@@ -84,18 +85,17 @@ def body(request: ModelRequest, names: Names, form: Form, fit: Callable[[str], s
     if form.max_tokens is not None:
         fields[form.limit_field] = form.max_tokens
     if request.tools:
-        fields["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": names.tool(tool.name),
-                    "description": clean(tool.description),
-                    "parameters": msgspec.Raw(fit(tool.input_schema).encode()),
-                },
-            }
-            for tool in request.tools
-        ]
+        fields["tools"] = [_tool(tool, names, fit) for tool in request.tools]
     return msgspec.json.encode(fields)
+
+
+def _tool(tool: OfferedTool, names: Names, fit: Callable[[str], str]) -> dict[str, Any]:
+    try:
+        schema = msgspec.Raw(fit(tool.input_schema).encode())
+    except UnfitSchema as error:
+        raise UnfitSchema(f"the schema of the tool {tool.name!r} is unfit: {error.reason}") from None
+    function = {"name": names.tool(tool.name), "description": clean(tool.description), "parameters": schema}
+    return {"type": "function", "function": function}
 
 
 def messages(instructions: str, history: tuple[Item, ...], names: Names) -> list[dict[str, Any]]:
