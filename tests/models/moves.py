@@ -176,6 +176,11 @@ async def page(it: Exchange) -> None:
     await it.whole(200, "<!DOCTYPE html><html><body>Log in</body></html>", "text/html")
 
 
+async def bad_gateway(it: Exchange) -> None:
+    """Answer with the error page of something in between."""
+    await it.whole(502, "<html><head><title>502 Bad Gateway</title></head></html>", "text/html")
+
+
 async def moved(it: Exchange) -> None:
     """Send the client elsewhere."""
     await it.whole(307, "", "text/plain", location="http://127.0.0.1:9/v1/chat/completions")

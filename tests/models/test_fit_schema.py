@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.definition import AgentDefinition, ToolSet
-from actors.roles.role import Role
+from actors.messages import CallFinished
+from orchestrator.models.function import FunctionModel, call
 from orchestrator.models.wire.schema import UnfitSchema, fit_schema
+from tests.core.stage import Ledger
+from tests.models.asking import Asking
+from tests.models.provider import FakeProvider
 from tests.models.strict import tool_faults
+from tests.supervision.scene import agent, scene, script
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 NODE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}
@@ -149,17 +153,19 @@ def test_a_schema_that_no_provider_takes_is_unfit_for_a_reason(schema: Any, reas
 
 
 @pytest.mark.requirement("B16")
-def test_definitions_and_combinators_reach_the_model_and_discovery_shows_the_schema_unchanged() -> None:
-    from tests.core.stage import Ledger
-
-    fitted = json.loads(fit_schema(json.dumps(B16)))
+async def test_definitions_and_combinators_reach_the_model_and_discovery_shows_the_schema_unchanged() -> None:
+    find = Ledger().tool("find", schema=json.dumps(B16))
+    brain = FunctionModel({}, default=script(call("get_api_spec", tool_name="find"), "done"))
+    with FakeProvider(brain) as there:
+        async with Asking(there.base_url) as it, scene(agent("worker", find), it.model) as at:
+            await at.session.run("What is find?")
+            (spec,) = [record.result.text for record in await at.records(CallFinished)]
+    (sent,) = [tool for tool in there.bodies[0]["tools"] if tool["function"]["name"] == "find"]
+    fitted = sent["function"]["parameters"]
     assert accepts(fitted, {"q": {"limit": 5}})
     assert not accepts(fitted, {"q": 7})
     assert fitted["properties"] == B16["properties"]
-    tool = Ledger().tool("find", schema=json.dumps(B16))
-    definition = AgentDefinition("worker", Role.CHILD, tools=ToolSet(direct=(tool,)))
-    (shown,) = (each for each in definition.offered if each.name == "find")
-    assert json.loads(shown.input_schema) == B16
+    assert json.loads(spec)[0]["input_schema"] == B16
 
 
 @pytest.mark.requirement("B18")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,10 +18,13 @@ from orchestrator.models.shown import REPLACED_NOTE
 from orchestrator.models.wire.client import WireLimits
 from tests.models import moves
 from tests.models.asking import KEY, Asking, Waits, request, tool
+from tests.models.certificate import self_signed
 from tests.models.moves import says
 from tests.models.provider import FakeProvider, chunk, event
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from actors.ports import ModelRequest
     from tests.models.provider import Exchange, Move
 
@@ -34,6 +38,7 @@ PASSING = [
     (says(500), "500"),
     (says(502), "502"),
     (says(504), "504"),
+    (moves.bad_gateway, "HTTP 502: a web page"),
     (says(521), "521"),
     (says(522), "522"),
     (says(523), "523"),
@@ -344,3 +349,36 @@ async def test_the_key_is_in_no_error_no_repr_and_no_note_though_the_server_repe
     assert len(it.heard.notes) == 2
     assert not [text for text in told if KEY in text]
     assert "[key]" in told[0]
+
+
+async def test_a_proxy_of_the_environment_is_used_except_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeProvider() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy.base_url.removesuffix("/v1"))
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        async with Asking("http://model.internal/v1") as it:
+            with pytest.raises(ModelFault, match=r"nothing at POST http://model\.internal/v1/chat/completions"):
+                await it.ask()
+        assert len(proxy.bodies) == 1
+        with FakeProvider() as there:
+            async with Asking(there.base_url) as it:
+                assert (await it.ask()).text == TEXT
+    assert len(proxy.bodies) == 1
+
+
+async def test_a_server_whose_certificate_nobody_vouches_for_gets_neither_request_nor_key(tmp_path: Path) -> None:
+    taken: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(await reader.read(1))
+        writer.close()
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed(tmp_path))
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    async with server, Asking(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as it:
+        with pytest.raises(ModelFault, match=r"cannot be trusted.*SSL_CERT_FILE") as caught:
+            await it.ask()
+    assert caught.value.kind is FaultKind.FOREIGN
+    assert b"".join(taken) == b""

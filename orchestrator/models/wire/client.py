@@ -181,11 +181,12 @@ class HttpClient:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for *url*, or ``None``."""
+    """Return the proxy that the environment names for *url*, or ``None``; this machine itself is never far."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
-    if parts.hostname is None or proxy_bypass(parts.hostname):
+    host = parts.hostname or ""
+    if host in ("", "localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
