@@ -21,7 +21,7 @@ from orchestrator.models.wire.reading import Reading
 from tests.models.streams import Stream, every_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
 STOPS = {"length": ReplyStop.LENGTH, "content_filter": ReplyStop.REFUSED}
 ENDED = (b"\n\n", b"\r\n\r\n")
@@ -49,16 +49,14 @@ class Body:
     headers = {"content-type": "text/event-stream"}  # noqa: RUF012  # it is read only
 
     def __init__(self, stream: Stream) -> None:
-        self.data = stream.data
+        self.left = stream.data
         self.chance = random.Random(stream.name)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Give the pieces."""
-        at = 0
-        while at < len(self.data):
-            size = self.chance.randrange(1, 90)
-            yield self.data[at : at + size]
-            at += size
+    async def read(self) -> bytes:
+        """Give the next piece."""
+        size = self.chance.randrange(1, 90)
+        piece, self.left = self.left[:size], self.left[size:]
+        return piece
 
     async def drain(self) -> None:
         """There is nothing to do."""

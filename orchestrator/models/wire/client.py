@@ -64,7 +64,7 @@ class Endpoint:
 
 
 class Incoming:
-    """A response whose head has come. ``chunks`` is its body."""
+    """A response whose head has come, and whose body is read in pieces."""
 
     __slots__ = ("_idle", "_limit", "_limits", "_loop", "_response", "headers", "status")
 
@@ -77,15 +77,13 @@ class Incoming:
         self._idle = limits.idle_s
         self._loop = asyncio.get_running_loop()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body in pieces, as they come. Raises `TimeoutError` at the limit, and the errors of aiohttp."""
-        read, now = self._response.content.readany, self._loop.time
-        while piece := await read():
-            at, idle = now(), self._idle
-            due = self._limit.when()
-            if due is None or due - at < idle * 0.9 or due - at > idle:
-                self._limit.reschedule(at + idle)
-            yield piece
+    async def read(self) -> bytes:
+        """Return the next piece of the body, nothing at its end. Raises `TimeoutError`, and the errors of aiohttp."""
+        piece: bytes = await self._response.content.readany()
+        at, idle, due = self._loop.time(), self._idle, self._limit.when()
+        if due is None or not idle * 0.9 <= due - at <= idle:
+            self._limit.reschedule(at + idle)
+        return piece
 
     def hurry(self) -> None:
         """Only the tail of the body is due: wait for it no longer than ``tail_s``."""
@@ -95,7 +93,7 @@ class Incoming:
     async def text(self) -> str:
         """Return the body of an error as text, or as much of it as is read."""
         held = b""
-        async for piece in self.chunks():
+        while piece := await self.read():
             held += piece
             if len(held) >= self._limits.max_error_bytes:
                 break

@@ -64,7 +64,7 @@ class Reading:
     async def _read_stream(self, incoming: Incoming) -> None:
         parser, left = EventParser(self._limits.max_event_bytes), self._limits.max_reply_bytes
         take, assembly = self._take, self._assembly
-        async for piece in incoming.chunks():
+        while piece := await incoming.read():
             left -= len(piece)
             if left < 0:
                 raise self._too_much()
@@ -86,7 +86,7 @@ class Reading:
 
     async def _read_whole(self, incoming: Incoming) -> None:
         held = bytearray()
-        async for piece in incoming.chunks():
+        while piece := await incoming.read():
             held += piece
             if len(held) > self._limits.max_reply_bytes:
                 raise self._too_much()
