@@ -171,6 +171,7 @@ def test_a_case_over_the_wire_is_asked_about_once_and_refunded_once(
     assert booked(desk.folder / "ws") == [("i-302", 1000)]
     assert there.refusals == []
     found = entries(desk, waiting["session"])
+    assert ("asking again" in began.err) is (name in AGAIN)
     if name == "twice":
         # Its second refund finds the case in another state. A mail needs no yes: two calls of it are two mails.
         assert [count for effect, count in effects(found).items() if effect.startswith("execute_refund:")] == [1]

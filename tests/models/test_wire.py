@@ -253,7 +253,7 @@ async def test_nobody_at_the_address_is_told_with_the_address_and_the_doctor() -
         port = taken.getsockname()[1]
         async with Asking(f"http://127.0.0.1:{port}/v1", retry=RetryPolicy(attempts=2)) as it:
             with pytest.raises(
-                ModelFault, match=rf"no connection to 127.0.0.1:{port}.*asked 2 times.*doctor"
+                ModelFault, match=rf"no connection to 127.0.0.1:{port}: Connection refused \(asked 2 times\).*doctor"
             ) as caught:
                 await it.ask()
     assert caught.value.kind is FaultKind.CONNECTION

@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -171,6 +172,8 @@ class HttpClient:
             return ModelFault(FaultKind.NOT_FOUND, self._model, f"{self._url} is no address", remedy="check base_url")
         if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             remedy = f"see that something listens at {where}; 'orchestrator doctor' looks for local servers"
+            number = error.errno or 0
+            told = os.strerror(number) if number > 0 else error.strerror or told
             return ModelFault(FaultKind.CONNECTION, self._model, f"no connection to {where}: {told}", remedy=remedy)
         if isinstance(error, TimeoutError):
             limits = f"first byte {self._limits.first_byte_s:g} s, next byte {self._limits.idle_s:g} s"
