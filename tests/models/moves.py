@@ -176,6 +176,13 @@ async def page(it: Exchange) -> None:
     await it.whole(200, "<!DOCTYPE html><html><body>Log in</body></html>", "text/html")
 
 
+async def broken_refusal(it: Exchange) -> None:
+    """Begin to say that the key is wrong, and break the connection."""
+    await it.head(401, "text/plain")
+    await it.send(b"the key is")
+    it.reset()
+
+
 async def bad_gateway(it: Exchange) -> None:
     """Answer with the error page of something in between."""
     await it.whole(502, "<html><head><title>502 Bad Gateway</title></head></html>", "text/html")

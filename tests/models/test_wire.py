@@ -60,6 +60,7 @@ PASSING = [
 FINAL: list[tuple[Any, FaultKind, str]] = [
     (says(400, "bad thing"), FaultKind.BAD_REQUEST, "bad thing"),
     (says(401, "wrong key"), FaultKind.AUTHENTICATION, "set OPENAI_API_KEY"),
+    (moves.broken_refusal, FaultKind.AUTHENTICATION, "the key is; set OPENAI_API_KEY"),
     (says(402, "pay"), FaultKind.QUOTA, "billing"),
     (says(403, "not yours"), FaultKind.FORBIDDEN, "OPENAI_API_KEY"),
     (says(404, "The model does not exist", "model_not_found"), FaultKind.NOT_FOUND, "check the model's name, 'fake'"),

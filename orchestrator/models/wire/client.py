@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -92,12 +92,13 @@ class Incoming:
         self._limit.reschedule(self._loop.time() + self._idle)
 
     async def text(self) -> str:
-        """Return the body of an error as text, or as much of it as is read."""
+        """Return the body of an error as text, or as much of it as comes and is read."""
+        import aiohttp
+
         held = b""
-        while piece := await self.read():
-            held += piece
-            if len(held) >= self._limits.max_error_bytes:
-                break
+        with suppress(aiohttp.ClientError):  # the status has come: what is missing of its words changes nothing
+            while len(held) < self._limits.max_error_bytes and (piece := await self.read()):
+                held += piece
         return held[: self._limits.max_error_bytes].decode(errors="replace")
 
     async def drain(self) -> None:
