@@ -16,8 +16,6 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from actors.loop import IDLE, LoopState, Phase, advance, unanswered
 from actors.messages import (
     AskModel,
@@ -25,13 +23,14 @@ from actors.messages import (
     EndTurn,
     ModelFailed,
     ModelReplied,
+    Note,
     RunCalls,
     Steered,
     ToolCall,
     TurnOpened,
     TurnStopped,
 )
-from actors.ports import ModelError, ModelRequest, Offer
+from actors.ports import ModelError, ModelRequest, Offer, clean_reply
 from actors.text import clean
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from actors.definition import AgentDefinition
     from actors.mailbox import Mailbox
-    from actors.messages import Effect, Fact, ModelReply
+    from actors.messages import Effect, Fact
     from actors.ports import Model, Owner, Toolbox
 
 __all__ = ["Actor"]
@@ -250,8 +249,12 @@ class Actor:
                 raise
             return ModelFailed(turn, "the model's request was cancelled, and nobody asked to stop it")
 
-    def _delta(self, text: str) -> None:
-        self.owner.delta(self, text)
+    def _delta(self, piece: str | Note) -> None:
+        """Hand on what the model tells while it answers; a note that comes when no turn is open goes nowhere."""
+        if isinstance(piece, str):
+            self.owner.delta(self, piece)
+        elif self.toolbox is not None:
+            self.owner.noted(self, Note(clean(piece.kind), clean(piece.text)))
 
     async def _run(self, calls: tuple[ToolCall, ...], effects: deque[Effect]) -> None:
         turn, toolbox = self.state.turn, self.toolbox
@@ -283,18 +286,3 @@ class Actor:
             self.owner.recorded(self, fact)
         self.state = state
         return effects
-
-
-def clean_reply(reply: ModelReply) -> ModelReply:
-    """Return *reply* with every text in it valid UTF-8, and an empty id where a model gave none at all."""
-    calls = tuple(map(_clean_call, reply.calls))
-    if reply.text.isascii() and reply.reasoning.isascii() and calls == reply.calls:
-        return reply
-    return replace(reply, text=clean(reply.text), reasoning=clean(reply.reasoning), calls=calls)
-
-
-def _clean_call(call: ToolCall) -> ToolCall:
-    known = call.id or ""
-    if known is call.id and known.isascii() and call.name.isascii() and call.arguments.isascii():
-        return call
-    return ToolCall(clean(known), clean(call.name), clean(call.arguments))

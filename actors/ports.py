@@ -9,16 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from actors.messages import Item
+from actors.messages import Item, ToolCall
+from actors.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.actor import Actor
-    from actors.messages import EndTurn, Fact, ModelReply, Note, ToolCall, ToolResult
+    from actors.messages import EndTurn, Fact, ModelReply, Note, ToolResult
 
-__all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Owner", "Toolbox"]
+__all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Owner", "Toolbox", "clean_reply"]
 
 
 class ModelError(Exception):
@@ -58,10 +60,12 @@ class ModelRequest(msgspec.Struct, frozen=True):
 class Model(Protocol):
     """Something that answers a request. Safe to use from many actors at once."""
 
-    async def reply(self, request: ModelRequest, delta: Callable[[str], None]) -> ModelReply:
+    async def reply(self, request: ModelRequest, delta: Callable[[str | Note], None]) -> ModelReply:
         """Return the whole reply; call *delta* with pieces of its text as they come.
 
-        Raises `ModelError`. On cancel the request is given up at once and nothing is left open.
+        A model that has more to tell those who watch, such as that it asks again, calls *delta* with a `Note`; one
+        that has not may declare that it takes a function of texts. Raises `ModelError`. On cancel the request is given
+        up at once and nothing is left open.
         """
 
 
@@ -104,3 +108,18 @@ class Owner(Protocol):
 
     async def ended(self, actor: Actor, end: EndTurn) -> None:
         """The turn is over; returns when its end is durable."""
+
+
+def clean_reply(reply: ModelReply) -> ModelReply:
+    """Return *reply* with every text in it valid UTF-8, and an empty id where a model gave none at all."""
+    calls = tuple(map(_clean_call, reply.calls))
+    if reply.text.isascii() and reply.reasoning.isascii() and calls == reply.calls:
+        return reply
+    return replace(reply, text=clean(reply.text), reasoning=clean(reply.reasoning), calls=calls)
+
+
+def _clean_call(call: ToolCall) -> ToolCall:
+    known = call.id or ""
+    if known is call.id and known.isascii() and call.name.isascii() and call.arguments.isascii():
+        return call
+    return ToolCall(clean(known), clean(call.name), clean(call.arguments))

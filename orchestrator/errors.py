@@ -9,6 +9,7 @@ OrchestratorError
 ├── LoanRefused        a loan wider than its lender or its borrower's role allows
 ├── ResolutionFailed   a definition whose sources or schemas cannot be taken into a session
 ├── UnknownModel       a model name that leads to no model
+├── KeyMissing         a model whose key is not in the environment
 ├── UnknownProduct     a product that is not shipped
 └── HandleRefused      a session handle that does not fit this agent or this store
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 __all__ = [
     "AnswerRefused",
     "HandleRefused",
+    "KeyMissing",
     "LoanRefused",
     "OrchestratorError",
     "ResolutionFailed",
@@ -130,6 +132,18 @@ class UnknownModel(OrchestratorError):
         self.reason = reason
         self.known = known
         super().__init__(f"model {name!r}: {reason}; write one of: {', '.join(known)}")
+
+
+class KeyMissing(OrchestratorError):
+    """The model *name* needs a key, and the environment has none under *variable*."""
+
+    def __init__(self, name: str, variable: str) -> None:
+        self.name = name
+        self.variable = variable
+        super().__init__(
+            f"model {name!r} needs a key and {variable} is not set; set {variable}, or name a local server, such as "
+            "ollama:MODEL ('orchestrator doctor' finds them)"
+        )
 
 
 class UnknownProduct(OrchestratorError):

@@ -21,7 +21,7 @@ from orchestrator.cli.line import one_line
 from orchestrator.cli.place import default_store, new_folder
 from orchestrator.cli.progress import Progress
 from orchestrator.journal.store import open_store
-from orchestrator.models.provider import open_model
+from orchestrator.models.opening import close_model, open_model
 from orchestrator.products.audited import shipped_manifest
 from orchestrator.products.product import PRODUCTS, Product, Report, find_product
 from orchestrator.runtime import Observability, Principal, RuntimeConfig, SessionLimits
@@ -34,6 +34,7 @@ from orchestrator.workspace.refusal import WorkspaceRefused
 from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 
 if TYPE_CHECKING:
+    from actors.ports import Model
     from orchestrator.approver import Approver
     from orchestrator.journal.records import Entry
     from orchestrator.journal.row import SessionRow
@@ -162,13 +163,13 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    store = open_store(job.store)
+    store, model = open_store(job.store), _model(job)
     try:
         await store.sessions()  # a store that cannot be used is told before anything is made
         workspace = job.workspace or await _workspace(job)
         report = (job.report or new_folder("reports", job.plan.name)).absolute()
         approver = approver_for(job.pool.values(), resumed=bool(resume), stream=stream)
-        config = _config(job, store, workspace, report, approver)
+        config = _config(job, model, store, workspace, report, approver)
         handle = None
         if resume is not None:
             handle = SessionHandle(resume, store.url, root_definition(job.plan).fingerprint)
@@ -182,6 +183,7 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
             told = _report(job, run, entries, result)
         paths = _write(told, report)
     finally:
+        await close_model(model)
         await store.close()
     _tell(told, session[0], workspace, paths, result.waiting, as_json=as_json, stream=stream)
     if result.waiting:
@@ -189,11 +191,16 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
     return 0 if told.ok else 1
 
 
-def _config(job: Job, store: Store, workspace: Path, report: Path, approver: Approver | None) -> RuntimeConfig:
-    model = open_model(job.model) if job.model else None
-    if model is None:
-        assert job.product is not None
-        model = job.product.model()
+def _model(job: Job) -> Model:
+    if job.model:
+        return open_model(job.model)
+    assert job.product is not None
+    return job.product.model()
+
+
+def _config(
+    job: Job, model: Model, store: Store, workspace: Path, report: Path, approver: Approver | None
+) -> RuntimeConfig:
     limits = SessionLimits(total=100_000) if job.product is None else job.product.limits
     about = Observability(title=f"{job.plan.name} on {job.source}", labels=job.labels(workspace, report))
     principal = Principal() if job.product is None else job.product.principal

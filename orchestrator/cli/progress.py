@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from actors.messages import CallFinished, ModelReplied, StopReason
 from orchestrator.cli.line import one_line
-from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, Entry, Record, TurnEnded
+from orchestrator.journal.records import ActorExited, ActorRestarted, ActorSpawned, Entry, Noted, Record, TurnEnded
 from orchestrator.journal.work import Stage, StageStarted, StepFinished, StepStarted
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class Progress:
             self._tools[actor] = ", ".join(sorted({call.name for call in record.reply.calls}))
         elif isinstance(record, ActorRestarted):
             self._say(f"restart  {actor}: {record.reason}")
+        elif isinstance(record, Noted):
+            self._say(f"note     {actor}: {record.text}")
         elif isinstance(record, TurnEnded):
             self._tools[actor] = ""
             if record.reason is not StopReason.COMPLETED:

@@ -33,7 +33,8 @@ def run(
         The folder that the agents work on; default: the present one. They get a copy of it unless --in-place.
         support-desk works in a folder of its own, or in the one that is named.
     model:
-        provider:model, such as playbook:FILE.py. A product has an offline model of its own.
+        provider:model, such as openai:NAME, ollama:NAME, openai:NAME@http://HOST:PORT/v1, or playbook:FILE.py.
+        A product has an offline model of its own.
     store:
         Where the session is kept, such as sqlite:///runs.db; default: the file in the state folder.
     in_place:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.messages import ModelReply
+    from actors.messages import ModelReply, Note
     from actors.ports import Model, ModelRequest
 
 __all__ = ["gated"]
@@ -21,7 +21,7 @@ class GatedModel:
         self._model = model
         self._slots = asyncio.Semaphore(limit)
 
-    async def reply(self, request: ModelRequest, delta: Callable[[str], None]) -> ModelReply:
+    async def reply(self, request: ModelRequest, delta: Callable[[str | Note], None]) -> ModelReply:
         """Ask when a slot is free. On cancel the slot is free again."""
         async with self._slots:
             return await self._model.reply(request, delta)

@@ -98,8 +98,10 @@ def test_a_workspace_that_holds_the_state_folder_is_refused_and_no_copy_is_left(
     "model, fault",
     [
         ("nope:gpt", "this release has no such provider"),
-        ("playbook", "this release has no such provider"),
-        ("playbook:", "this release has no such provider"),
+        ("playbook", "a model is written provider:model"),
+        ("playbook:", "the name of a model is missing behind playbook:"),
+        ("openai:gpt@http://me:secret@host/v1", "a key belongs into the environment"),
+        ("openai-compatible:gpt", "set OPENAI_BASE_URL"),
         ("playbook:missing.py", "there is no file missing.py"),
         ("playbook:ws", "there is no file ws"),
         ("playbook:raises.py", "raises.py does not run: RuntimeError: boom"),

@@ -61,6 +61,9 @@ REQUIREMENTS = (
         step=2,
     ),
     Requirement("B13", "Names that look alike stay distinct addresses, or each colliding pair is refused.", REPORT),
+    Requirement(
+        "B16", "A schema reaches the model with all it refers to, and discovery shows it unchanged.", REPORT, step=3
+    ),
     Requirement("B18", "A recursive, deep, huge or remote schema neither overflows, stalls nor fetches.", REPORT),
     Requirement("B20", "Broken argument JSON is answered as an error and never runs as empty arguments.", REPORT),
     Requirement("B22", "A call cut off by the output limit does not run with the part that arrived.", REPORT),
@@ -91,6 +94,13 @@ REQUIREMENTS = (
     Requirement("B71", "After a crash inside a batch its finished calls are kept and not run again.", REPORT),
     Requirement("B76", "A path outside the root is refused however it is spelled.", REPORT),
     Requirement("B78", "Text is cut and cleaned so that no half character or lone surrogate travels on.", REPORT),
+    Requirement(
+        "B80",
+        "A provider's passing fault is asked again, visibly and within bounds; a lasting one ends with a remedy.",
+        REPORT,
+        step=3,
+    ),
+    Requirement("B82", "Counts of a streamed reply are cumulative: the last one holds, none is added.", REPORT, step=3),
     Requirement(
         "B93",
         "A tool whose every call would be refused is not offered, or is reported with what it lacks.",

@@ -1,0 +1,1 @@
+"""The model wire: one file a dialect over one HTTP client."""
