@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 import anyio
 
 from actors.tools import Approval
-from orchestrator.approver import Answer, Approver, Question, Verdict, new_key
+from orchestrator.approver import Answer, Approver, Question, new_key
+from orchestrator.cli.answers import CHOICE, Again, answer_of
 from orchestrator.cli.approvals import exact
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting"]
 
-WORDS = {"y": Verdict.APPROVE, "yes": Verdict.APPROVE, "n": Verdict.REJECT, "no": Verdict.REJECT}
-CHOICE = "y yes, n no, n REASON no with a reason, empty line: no answer"
 MAX_TYPED_BYTES = 4096
 
 
@@ -31,7 +30,7 @@ class TerminalAsker:
     """Asks at the terminal, one question at a time; what was typed before a question is shown is no answer to it.
 
     An empty line, or the end of the input, is no answer, and the agent is told that nobody answered. Words that are
-    neither yes nor no are asked about again.
+    no answer are asked about again.
     """
 
     def __init__(self, key: str, stream: TextIO) -> None:
@@ -46,12 +45,11 @@ class TerminalAsker:
             print(f"\n{question.actor} asks to run {question.tool}: {exact(question.arguments)}", file=self._stream)
             while True:
                 print(CHOICE, file=self._stream, flush=True)
-                word, _, reason = (await _typed()).strip().partition(" ")
-                if not word:
-                    return None
-                verdict = WORDS.get(word.casefold())
-                if verdict is not None:
-                    return Answer(question.approval, verdict, self._key, "terminal", reason.strip())
+                try:
+                    return answer_of(await _typed(), question, self._key)
+                except Again as again:
+                    if again.args:
+                        print(again, file=self._stream)
 
 
 async def _typed() -> str:
@@ -97,10 +95,12 @@ def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> App
     return Approver(key, TerminalAsker(key, stream) if seen else None)
 
 
-def tell_waiting(session: str, waiting: tuple[str, ...], store: str, stream: TextIO) -> None:
-    """Say which approvals a run waits for, and how to answer."""
+def tell_waiting(
+    session: str, waiting: tuple[str, ...], store: str, stream: TextIO, go_on: str = "orchestrator sessions resume"
+) -> None:
+    """Say which approvals a run waits for, how to answer, and the command *go_on* that takes the session up."""
     where = f" --store {store}" if store else ""
     for approval in waiting:
         print(f"waits for {approval}: orchestrator approvals show {session} {approval}{where}", file=stream)
     print(f"answer with: orchestrator approvals approve|reject {session} ID{where}", file=stream)
-    print(f"then go on with: orchestrator sessions resume {session}{where}", file=stream)
+    print(f"then go on with: {go_on} {session}{where}", file=stream)

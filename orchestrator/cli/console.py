@@ -1,0 +1,188 @@
+"""The person's end of a conversation: what is typed, line by line, and questions that a line answers.
+
+Rules:
+
+- One reader of standard input, whoever waits for a line. A line goes to the question that is shown, and otherwise to
+  the conversation. What was typed before a question was shown, whole lines or half of one, is no answer to it.
+- At a terminal keys are read one by one and edited here; from a pipe or a file lines come as they are. Reading waits
+  for nothing but input: there is no thread, and to cancel it leaves nothing behind. Half a character waits for its rest.
+- Lines are taken one at a time: the next is read when the last was taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import select
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import attrs
+
+from orchestrator.cli.answers import Again
+from orchestrator.cli.editor import Editor, Pressed
+from orchestrator.cli.keys import Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from orchestrator.cli.screen import Screen
+
+__all__ = ["Console"]
+
+CHUNK_BYTES = 65_536
+MARK = "> "
+Settled = TypeVar("Settled")
+
+
+@attrs.frozen(eq=False)
+class Shown:
+    """A question that is shown: *judge* makes an answer of a line, or raises `Again`."""
+
+    judge: Callable[[str], Any]
+    editor: Editor
+    answer: asyncio.Future[Any]
+
+
+class Console:
+    """Standard input *stdin* (a descriptor) and the *screen*."""
+
+    def __init__(self, stdin: int, screen: Screen) -> None:
+        self.screen = screen
+        self._stdin = stdin
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._editor = Editor()
+        self._part = ""
+        self._resting = False
+        self._keys = Keys(stdin) if screen.interactive else None
+        self._question: Shown | None = None
+        self._one_question = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._waiting: list[str | None] = []
+
+    async def pump(self, take: Callable[[str | None], Awaitable[None]]) -> None:
+        """Hand every line that answers no question to *take*, and ``None`` at the end of the input; then return.
+
+        Ctrl-D on an empty line is an end after which reading goes on. On cancel the terminal is as it was before.
+        """
+        with self._keys or suppress():
+            self._show_typed()
+            try:
+                going = True
+                while going:
+                    with suppress(PermissionError):  # a regular file, which always can be read
+                        await anyio.wait_readable(self._stdin)
+                    async with self._reading:
+                        going = self._read()
+                        while self._waiting:
+                            await take(self._waiting.pop(0))
+            finally:
+                self.screen.leave()
+
+    async def ask(self, judge: Callable[[str], Settled], *shown: str, mark: str = "? ", secret: bool = False) -> Settled:
+        """Show the lines *shown* and return what *judge* makes of the line that is typed then; one question at a time.
+
+        *judge* raises `Again` for a line that is no answer. On cancel the question is withdrawn and takes no line.
+        """
+        async with self._one_question:
+            async with self._reading:
+                while select.select((self._stdin,), (), (), 0)[0] and self._read():
+                    pass
+                answer: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
+                question = self._question = Shown(judge, Editor(secret=secret), answer)
+                for line in shown:
+                    self.screen.say(line)
+                self.screen.typing(mark, question.editor, always=True)
+            try:
+                return await answer
+            finally:
+                self._question = None
+                self._show_typed()
+
+    @property
+    def asking(self) -> bool:
+        """Whether a question is shown."""
+        return self._question is not None
+
+    def no_answer(self) -> None:
+        """Take an empty line as what the person says to the question that is shown."""
+        self._judge("")
+
+    def rest(self, *, resting: bool) -> None:
+        """Tell whether nothing is going on, so that the prompt stands there though nothing is typed."""
+        if resting is not self._resting:
+            self._resting = resting
+            self._show_typed()
+
+    def clear(self) -> bool:
+        """Drop the line that is being typed; return whether there was one."""
+        editor = self._editor if self._question is None else self._question.editor
+        was = bool(editor.text)
+        editor.clear()
+        self.screen.refresh()
+        return was
+
+    def again(self) -> None:
+        """Take the terminal again: the process was stopped and goes on, or the terminal has another width."""
+        if self._keys is not None:
+            self._keys.take()
+        self.screen.refresh()
+
+    def _show_typed(self) -> None:
+        if self._question is None:
+            self.screen.typing(MARK, self._editor, always=self._resting)
+
+    def _read(self) -> bool:
+        """Take a piece of the input in, without waiting; return False at its end."""
+        try:
+            piece = os.read(self._stdin, CHUNK_BYTES)
+        except OSError:  # the terminal is gone
+            piece = b""
+        text = self._decoder.decode(piece, final=not piece)
+        if self._keys is None:
+            self._waiting.extend(self._lines(text, last=not piece))
+        else:
+            for character in text:
+                self._press(character)
+            self.screen.refresh()
+        if not piece:
+            self._waiting.append(None)
+        return bool(piece)
+
+    def _lines(self, text: str, *, last: bool) -> Iterator[str]:
+        *whole, self._part = (self._part + text).split("\n")
+        for line in whole:
+            yield line.removesuffix("\r")
+        if last and self._part:
+            yield self._part
+            self._part = ""
+
+    def _press(self, character: str) -> None:
+        question = self._question
+        editor = self._editor if question is None else question.editor
+        pressed = editor.press(character)
+        if pressed is Pressed.GOES_ON:
+            return
+        line = "" if pressed is Pressed.END else pressed
+        assert isinstance(line, str)
+        self.screen.keep("" if editor.secret else line)
+        if question is not None:
+            self._judge(line)
+        else:
+            self._waiting.append(None if pressed is Pressed.END else line)
+
+    def _judge(self, line: str) -> None:
+        """Settle the question that is shown by *line*, or say why it is not settled."""
+        question = self._question
+        if question is None or question.answer.done():
+            return
+        try:
+            settled = question.judge(line)
+        except Again as again:
+            self.screen.say(str(again))
+            return
+        question.answer.set_result(settled)
+        self._question = None
+        self._show_typed()
