@@ -60,7 +60,11 @@ def _fields(text: str, question: Question) -> tuple[str, ...]:
     fields, known = tuple(text.replace(",", " ").split()), _object(question.arguments)
     unknown = [field for field in fields if field not in known]
     if unknown or not fields:
-        what = f"the call has no field {clip(unknown[0], MAX_NAME)!r}" if unknown else "name the fields that must be the same"
+        what = (
+            f"the call has no field {clip(unknown[0], MAX_NAME)!r}"
+            if unknown
+            else "name the fields that must be the same"
+        )
         msg = f"{what}; there are: {listed(known)}"
         raise Again(msg)
     return fields

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from actors.tools import Tool
 
-__all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting"]
+__all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting", "told_key"]
 
 MAX_TYPED_BYTES = 4096
 
@@ -79,6 +79,11 @@ def plain(stream: TextIO, approver: Approver | None) -> TextIO:
     return cast("TextIO", PlainLines(stream)) if asked else stream
 
 
+def told_key(key: str) -> str:
+    """Return the line that tells a new approver key."""
+    return f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)"
+
+
 def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> Approver | None:
     """Return who answers for a run whose tools may need a person: the terminal, or whoever has the key, later.
 
@@ -90,16 +95,18 @@ def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> App
     key = new_key()
     if resumed:
         return Approver(key)
-    print(f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)", file=stream)
+    print(told_key(key), file=stream)
     seen = sys.stdin.isatty() and stream.isatty()  # a question in a file would wait for ever
     return Approver(key, TerminalAsker(key, stream) if seen else None)
 
 
 def tell_waiting(
-    session: str, waiting: tuple[str, ...], store: str, stream: TextIO, go_on: str = "orchestrator sessions resume"
+    session: str, waiting: tuple[str, ...], where: str, stream: TextIO, go_on: str = "orchestrator sessions resume"
 ) -> None:
-    """Say which approvals a run waits for, how to answer, and the command *go_on* that takes the session up."""
-    where = f" --store {store}" if store else ""
+    """Say which approvals a run waits for, how to answer, and the command *go_on* that takes the session up.
+
+    *where* is what each command needs besides to find the session.
+    """
     for approval in waiting:
         print(f"waits for {approval}: orchestrator approvals show {session} {approval}{where}", file=stream)
     print(f"answer with: orchestrator approvals approve|reject {session} ID{where}", file=stream)

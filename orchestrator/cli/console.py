@@ -4,8 +4,8 @@ Rules:
 
 - One reader of standard input, whoever waits for a line. A line goes to the question that is shown, and otherwise to
   the conversation. What was typed before a question was shown, whole lines or half of one, is no answer to it.
-- At a terminal keys are read one by one and edited here; from a pipe or a file lines come as they are. Reading waits
-  for nothing but input: there is no thread, and to cancel it leaves nothing behind. Half a character waits for its rest.
+- At a terminal keys are read one by one and edited here; from a pipe or a file lines come as they are. Reading
+  needs no thread, and to cancel it leaves nothing behind. Half a character waits for its rest.
 - Lines are taken one at a time: the next is read when the last was taken.
 """
 
@@ -15,13 +15,13 @@ import asyncio
 import codecs
 import os
 import select
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import attrs
 
-from orchestrator.cli.answers import Again
+from orchestrator.cli.answers import CHOICE, Again
 from orchestrator.cli.editor import Editor, Pressed
 from orchestrator.cli.keys import Keys
 
@@ -61,13 +61,15 @@ class Console:
         self._one_question = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._waiting: list[str | None] = []
+        self._take: Callable[[str | None], Awaitable[None]] | None = None
 
     async def pump(self, take: Callable[[str | None], Awaitable[None]]) -> None:
         """Hand every line that answers no question to *take*, and ``None`` at the end of the input; then return.
 
         Ctrl-D on an empty line is an end after which reading goes on. On cancel the terminal is as it was before.
         """
-        with self._keys or suppress():
+        self._take = take
+        with self._keys or nullcontext():
             self._show_typed()
             try:
                 going = True
@@ -76,12 +78,13 @@ class Console:
                         await anyio.wait_readable(self._stdin)
                     async with self._reading:
                         going = self._read()
-                        while self._waiting:
-                            await take(self._waiting.pop(0))
+                        await self._hand_over()
             finally:
                 self.screen.leave()
 
-    async def ask(self, judge: Callable[[str], Settled], *shown: str, mark: str = "? ", secret: bool = False) -> Settled:
+    async def ask(
+        self, judge: Callable[[str], Settled], *shown: str, mark: str = "? ", secret: bool = False
+    ) -> Settled:
         """Show the lines *shown* and return what *judge* makes of the line that is typed then; one question at a time.
 
         *judge* raises `Again` for a line that is no answer. On cancel the question is withdrawn and takes no line.
@@ -89,7 +92,7 @@ class Console:
         async with self._one_question:
             async with self._reading:
                 while select.select((self._stdin,), (), (), 0)[0] and self._read():
-                    pass
+                    await self._hand_over()
                 answer: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
                 question = self._question = Shown(judge, Editor(secret=secret), answer)
                 for line in shown:
@@ -133,6 +136,10 @@ class Console:
     def _show_typed(self) -> None:
         if self._question is None:
             self.screen.typing(MARK, self._editor, always=self._resting)
+
+    async def _hand_over(self) -> None:
+        while self._waiting and self._take is not None:
+            await self._take(self._waiting.pop(0))
 
     def _read(self) -> bool:
         """Take a piece of the input in, without waiting; return False at its end."""
@@ -181,7 +188,7 @@ class Console:
         try:
             settled = question.judge(line)
         except Again as again:
-            self.screen.say(str(again))
+            self.screen.say(str(again) or CHOICE)
             return
         question.answer.set_result(settled)
         self._question = None

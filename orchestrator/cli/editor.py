@@ -1,4 +1,4 @@
-"""One line as it is typed at a terminal that echoes nothing: keys in, whole lines out. Pure: it reads and draws nothing.
+"""One line as it is typed at a terminal that echoes nothing: keys in, lines out. Pure: it reads and draws nothing.
 
 Rules:
 

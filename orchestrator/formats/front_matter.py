@@ -1,17 +1,17 @@
 """A Markdown file with front matter: one YAML mapping between two lines ``---``, and the text below it.
 
-Marks count lines and columns of the whole file. The text below keeps its line ends as ``\\n``; blanks around it go.
+Marks count lines and columns of the whole file. The text below has plain line ends, and no blanks around it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.workflows.document import Mapping
 from orchestrator.workflows.fault import Mark
 from orchestrator.workflows.load import read_mapping
 
 if TYPE_CHECKING:
+    from orchestrator.workflows.document import Mapping
     from orchestrator.workflows.fault import FaultLog
 
 __all__ = ["read_front_matter"]
@@ -29,7 +29,9 @@ def read_front_matter(
     lines = text.replace("\r\n", "\n").split("\n")
     top = Mark(place, 1, 1)
     if lines[0].rstrip() != FENCE:
-        faults.add(top, "the file has no front matter", f"Begin with '{FENCE}', then {', '.join(keys)}, then '{FENCE}'.")
+        faults.add(
+            top, "the file has no front matter", f"Begin with '{FENCE}', then {', '.join(keys)}, then '{FENCE}'."
+        )
         return None, top, ""
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() == FENCE), None)
     if end is None:

@@ -1,4 +1,4 @@
-"""Several models behind one: each agent has its own."""
+"""Several models behind one: each agent has its own. And closing whatever a model holds open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from actors.messages import ModelReply
     from actors.ports import Model, ModelRequest
 
-__all__ = ["RoutedModel"]
+__all__ = ["RoutedModel", "close_model"]
+
+
+async def close_model(model: Model) -> None:
+    """Let go of what *model* holds open, where it has a ``close`` to await. Closing twice is the model's to allow."""
+    close = getattr(model, "close", None)
+    if close is not None:
+        await close()
 
 
 class RoutedModel:
@@ -28,3 +35,8 @@ class RoutedModel:
             msg = f"no model was named for the agent {request.agent!r}; name one in its file, or give --model"
             raise ModelError(msg)
         return await model.reply(request, delta)
+
+    async def close(self) -> None:
+        """Close every model that can be closed, each once."""
+        for model in {id(model): model for model in self._models.values()}.values():
+            await close_model(model)

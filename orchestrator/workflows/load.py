@@ -104,9 +104,7 @@ def read_mapping(text: str, place: str, keys: tuple[str, ...], faults: FaultLog)
     return None
 
 
-def read_text(
-    files: Workspace, path: str, place: str, mark: Mark, faults: FaultLog, *, kind: str = "YAML"
-) -> str:
+def read_text(files: Workspace, path: str, place: str, mark: Mark, faults: FaultLog, *, kind: str = "YAML") -> str:
     """Return the text of a file, or an empty string and a fault at *mark* (inside the file: at *place*)."""
     try:
         data = files.read_bytes(path, MAX_BYTES)
