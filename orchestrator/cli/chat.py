@@ -195,7 +195,7 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
             screen.say(_recap(entries, definition.address))
         conversation = Conversation(session, supervisor, console, Talk(screen, definition.address))
         code = await conversation.go(len(entries))
-        waiting = supervisor.approvals.pending() if conversation.waits else ()
+        waiting = supervisor.approvals.pending()
     screen.say(f"session {name} is parked; go on with: {GO_ON} {name}{where(asked.store)}")
     if waiting:
         tell_waiting(name, waiting, where(asked.store), sys.stderr, GO_ON)

@@ -43,10 +43,9 @@ SAID = {
 
 
 class Conversation:
-    """A person, by *console*, and the root of *session*. ``waits`` tells that a turn was left to wait for a person."""
+    """A person, by *console*, and the root of *session*."""
 
     def __init__(self, session: Session, supervisor: Supervisor, console: Console, talk: Talk) -> None:
-        self.waits = False
         self._session = session
         self._supervisor = supervisor
         self._console = console
@@ -179,8 +178,7 @@ class Conversation:
             await self._until(lambda: said.turn in self._talk.ends or self._at_rest())
             ended = self._talk.ends.get(said.turn)
             self._failed |= ended is not StopReason.COMPLETED
-            if ended is None:
-                self.waits = True
+            if ended is None:  # it waits for a person
                 self._end(1)
 
     async def _input_over(self) -> None:
@@ -191,9 +189,9 @@ class Conversation:
         if not self._screen.interactive:
             while not self._at_rest():
                 await asyncio.wait(set(self._supervisor.tasks), return_when=asyncio.FIRST_COMPLETED)
-            self.waits = self._busy
+            self._failed |= self._busy
             await self._until(lambda: self._talk.state.seq == self._supervisor.journal.seq)
-        self._end(int(self._failed or self.waits))
+        self._end(int(self._failed))
 
     def _at_rest(self) -> bool:
         """Whether no actor of the session moves: each is idle, or waits for a person."""

@@ -109,8 +109,7 @@ class Reader:
 
     def parsed(self, file: str, mark: Mark, above: tuple[str, ...]) -> Read | None:
         """Read *file*, all of it."""
-        place, text = self.text(file, mark)
-        body, below, instructions = read_front_matter(text, place, AGENT_FILE_KEYS[:2], self.faults)
+        body, below, instructions = self.front_matter(file, mark, AGENT_FILE_KEYS[:2])
         if body is None:
             return None
         section = Section(body, "the agent", self.faults)
@@ -145,13 +144,16 @@ class Reader:
             return None
         return Read(definition, model, name.mark, tuple(child for child in children if child))
 
-    def text(self, file: str, mark: Mark) -> tuple[str, str]:
-        """Return what *file* is called in messages, and its text."""
-        place = str(self.shown / file)
+    def front_matter(self, file: str, mark: Mark, keys: tuple[str, ...]) -> tuple[MappingNode | None, Mark, str]:
+        """Return what *file* holds, see `read_front_matter`; one that cannot be read is a fault at *mark*."""
+        place, before = str(self.shown / file), len(self.faults.faults)
         if posixpath.isabs(file):
             self.faults.add(mark, f"{file!r} is absolute", "Name it relative to the file that names it.")
-            return place, ""
-        return place, read_text(Workspace(self.directory), f"./{file}", place, mark, self.faults, kind="Markdown")
+            return None, mark, ""
+        text = read_text(Workspace(self.directory), f"./{file}", place, mark, self.faults, kind="Markdown")
+        if len(self.faults.faults) > before:
+            return None, mark, ""
+        return read_front_matter(text, place, keys, self.faults)
 
     def known(self, word: Scalar) -> bool:
         """Tell whether there is a tool of this name; note it when there is none."""
@@ -161,8 +163,7 @@ class Reader:
 
     def skill(self, word: Scalar, file: str) -> Skill | None:
         """Return the skill in the file that *word* names."""
-        place, text = self.text(beside(file, word), word.mark)
-        body, below, told = read_front_matter(text, place, SKILL_KEYS, self.faults)
+        body, below, told = self.front_matter(beside(file, word), word.mark, SKILL_KEYS)
         if body is None:
             return None
         section = Section(body, "the skill", self.faults)
