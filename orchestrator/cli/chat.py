@@ -193,7 +193,10 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
             screen.say(told_key(key))
         if entries:
             screen.say(_recap(entries, definition.address))
-        conversation = Conversation(session, supervisor, console, Talk(screen, definition.address))
+        talk = Talk(screen, definition.address)
+        for entry in entries:
+            talk.entry(entry, aloud=False)
+        conversation = Conversation(session, supervisor, console, talk)
         code = await conversation.go(len(entries))
         waiting = supervisor.approvals.pending()
     screen.say(f"session {name} is parked; go on with: {GO_ON} {name}{where(asked.store)}")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from orchestrator.cli.console import Console
     from orchestrator.cli.talk import Talk
-    from orchestrator.events import Event
     from orchestrator.session import Session
     from orchestrator.supervisor import Supervisor
 
@@ -61,7 +60,7 @@ class Conversation:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def go(self, heard: int) -> int:
-        """Talk until an end; return the exit code. What the journal had up to entry *heard* is not told again.
+        """Talk until an end; return the exit code. What the journal has after entry *heard* is told.
 
         Signals are taken from here on, and ignored from the end on: the caller gives them back once all is closed.
         Raises `StoreError` when the journal fails.
@@ -121,23 +120,19 @@ class Conversation:
     async def _show(self, heard: int) -> None:
         """Tell every event as it comes; after a gap, what the journal has of it."""
         journal = self._supervisor.journal
-        async for event in self._session.events(after=0):
+        async for event in self._session.events(after=heard):
             if isinstance(event, Gap):
                 for entry in await journal.read(event.first - 1):
                     if entry.seq <= event.last:
-                        self._tell(entry, heard)
+                        self._talk.entry(entry)
+            elif isinstance(event, Delta):
+                self._talk.delta(event)
             else:
-                self._tell(event, heard)
+                self._talk.entry(event)
             if self._screen.gone:
                 self._end(1)
             self._console.rest(resting=not self._busy)
             self._moved.set()
-
-    def _tell(self, event: Event, heard: int) -> None:
-        if isinstance(event, Delta):
-            self._talk.delta(event)
-        elif not isinstance(event, Gap):
-            self._talk.entry(event, aloud=event.seq > heard)
 
     async def _take(self, line: str | None) -> None:
         """Take a line, or the end of the input."""

@@ -41,7 +41,7 @@ class Screen:
         """Show *text*, each line of it on a line of its own."""
         self._erase()
         if self._breaks:
-            self.still()
+            self._break()
         for line in lines_of(text).split("\n"):
             self._write(self._err, f"{line}\n")
         self._draw()
@@ -59,8 +59,8 @@ class Screen:
         """End the line in which text flows, if one does."""
         if self._flowing:
             self._erase()
-            self._write(self._out, "\n")
-            self._flowing = False
+            self._break()
+            self._draw()
 
     def typing(self, mark: str, editor: Editor, *, always: bool) -> None:
         """From now on *editor*'s line stands at the bottom behind *mark*, or only while it is not empty."""
@@ -78,13 +78,13 @@ class Screen:
         if self._typed is None or not self.interactive:
             return
         self._erase()
-        self.still()
+        self._break()
         self._write(self._err, f"{self._typed[0]}{one_line(line)}\n")
 
     def leave(self) -> None:
         """Take the typed line away for good."""
         self._erase()
-        self.still()
+        self._break()
         self._typed = None
 
     def _draw(self) -> None:
@@ -93,12 +93,15 @@ class Screen:
         mark, editor = self._typed
         if not editor.text and (not self._always or self._flowing):
             return
-        if self._flowing:
-            self._write(self._out, "\n")
-            self._flowing = False
+        self._break()
         shown, behind = editor.shown(self._columns() - width(mark) - 1)
         self._drawn = width(mark) + width(shown)
         self._write(self._err, f"{mark}{shown}" + "\b" * behind)
+
+    def _break(self) -> None:
+        if self._flowing:
+            self._write(self._out, "\n")
+            self._flowing = False
 
     def _erase(self) -> None:
         if self._drawn:

@@ -95,7 +95,7 @@ class Slash:
 
     def tree(self) -> Iterator[str]:
         """Yield a line for each living actor, children below their parents, and how many have ended."""
-        state = self._talk.state
+        state = self._supervisor.journal.state
         ended = sum(1 for actor in state.actors.values() if actor.exited)
         waiting = [self._root.path]
         while waiting:
@@ -126,11 +126,13 @@ class Slash:
         return f"{'  ' * depth}{actor.path}  {role}{where}  {self._doing(actor)}  {count}"
 
     def _doing(self, actor: ActorState) -> str:
-        if not actor.waiting:
+        member = self._supervisor.members.get(actor.path)
+        if not actor.waiting or member is None:
             return "idle"
-        if actor.loop.phase is Phase.TOOLS:
-            names = listed(sorted({call.name for call in unanswered(actor.loop)}))
-            asked = self._talk.state.asks(actor.path)
+        loop = member.actor.state
+        if loop.phase is Phase.TOOLS:
+            names = listed(sorted({call.name for call in unanswered(loop)}))
+            asked = self._supervisor.journal.state.asks(actor.path)
             return f"busy with {names}{', a person is asked' if asked else ''}"
         return "busy with its model"
 

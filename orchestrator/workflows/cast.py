@@ -27,7 +27,7 @@ def definitions(
     skills: Mapping[str, Skill] | None = None,
     states: StateChart | None = None,
 ) -> dict[str, AgentDefinition]:
-    """Return each agent's definition by name, in the order of *specs*; one that has all tools of *states* works by them.
+    """Return each agent's definition by name, in that order; one that has every tool of *states* works by them.
 
     :raises KeyError: an agent names a tool or a skill that is not there.
     :raises DefinitionError: an agent is not possible in its role.

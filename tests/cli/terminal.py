@@ -22,12 +22,12 @@ __all__ = ["ROOT", "Sheet", "Terminal"]
 
 ROOT = Path(__file__).parents[2]
 OWN_TERMINAL = """\
-import fcntl, termios
-from orchestrator.cli.main import main
+import fcntl, runpy, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-main()
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
-SECONDS = 20
+PROGRAM = "orchestrator.cli.main"
+SECONDS = 10
 
 
 class Sheet:
@@ -67,11 +67,11 @@ class Sheet:
 class Terminal:
     """A command at a terminal of its own; ``with`` it. The process is killed at the end if it is still there."""
 
-    def __init__(self, folder: Path, *words: str, columns: int = 200) -> None:
+    def __init__(self, folder: Path, *words: str, columns: int = 200, program: str = PROGRAM) -> None:
         self.sheet = Sheet()
         self.raw = b""
         self._folder = folder
-        self._words = words
+        self._words = (program, *words)
         self._columns = columns
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -95,8 +95,9 @@ class Terminal:
     ) -> None:
         self.process.kill()
         self.process.wait()
-        os.close(self._head)
-        os.close(self._tail)
+        if self._head >= 0:
+            os.close(self._head)
+            os.close(self._tail)
 
     def type(self, *texts: str | bytes) -> None:
         """Press keys."""
@@ -126,6 +127,12 @@ class Terminal:
         while self._more(0):
             pass
         return self.process.wait(SECONDS)
+
+    def hang_up(self) -> None:
+        """Let the terminal go away, as a closed window does."""
+        os.close(self._tail)
+        os.close(self._head)
+        self._head = self._tail = -1
 
     def cooked(self) -> bool:
         """Tell whether the terminal hands over whole lines and echoes, as it did before."""
