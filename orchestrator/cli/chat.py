@@ -102,6 +102,8 @@ def chat(
     """
     if session and (agent or caller or workspace):
         raise InputFault(f"--session {session}", "goes on as it began", "leave --agent, --caller and --workspace out")
+    if sys.stdin is None:
+        raise InputFault("standard input", "is closed", "give lines, a terminal, or /dev/null")
     if not session and not what:
         raise InputFault(
             "chat", "nobody to talk with was named", "name a product, a .yaml file, or an agent's .md file"
@@ -170,11 +172,11 @@ def _workspace(asked: Asked, partner: Partner) -> Path | None:
 
 
 async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entries: tuple[Entry, ...]) -> int:
+    workspace = _workspace(asked, partner)
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stdout if interactive else sys.stderr, interactive=interactive)
     console = Console(sys.stdin.fileno(), screen)
     opened = next((entry.record for entry in entries if isinstance(entry.record, SessionOpened)), None)
-    workspace = _workspace(asked, partner)
     key = "" if opened is not None else new_key()
     asker = ChatAsker(console, key, "" if opened is None else opened.approver)
     asks = bool(opened.approver) if opened is not None else partner.asks
@@ -198,7 +200,10 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
             talk.entry(entry, aloud=False)
         conversation = Conversation(session, supervisor, console, talk)
         code = await conversation.go(len(entries))
-        waiting = supervisor.approvals.pending()
+        root, waiting = supervisor.journal.state.actors[definition.address], supervisor.approvals.pending()
+    if root.exited:
+        screen.say(f"session {name} is over: {root.exited}")
+        return code
     screen.say(f"session {name} is parked; go on with: {GO_ON} {name}{where(asked.store)}")
     if waiting:
         tell_waiting(name, waiting, where(asked.store), sys.stderr, GO_ON)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from orchestrator.cli.console import Console
     from orchestrator.cli.talk import Talk
+    from orchestrator.member import Member
     from orchestrator.session import Session
     from orchestrator.supervisor import Supervisor
 
@@ -129,13 +130,15 @@ class Conversation:
                 self._talk.delta(event)
             else:
                 self._talk.entry(event)
-            if self._screen.gone:
+            if self._screen.gone or self._root.gone:
                 self._end(1)
             self._console.rest(resting=not self._busy)
             self._moved.set()
 
     async def _take(self, line: str | None) -> None:
-        """Take a line, or the end of the input."""
+        """Take a line, or the end of the input; after the end of the chat nothing is taken."""
+        if self._over.done():
+            return
         self._warned = False
         if line is None:
             await self._input_over()
@@ -159,7 +162,8 @@ class Conversation:
     async def _message(self, text: str) -> None:
         """Steer the turn in flight by *text*, or begin one with it."""
         if not self._screen.interactive:
-            self._screen.say(f"> {text}")
+            await self._turn(text)
+            return
         actor = self._root.actor
         steers = actor.state.phase is not Phase.IDLE and not actor.mailbox.stopping(actor.state.turn)
         try:
@@ -169,33 +173,38 @@ class Conversation:
             return
         if said.how in SAID:
             self._screen.say(f"· {said.how}: {SAID[said.how]}")
-        if not self._screen.interactive:
-            await self._until(lambda: said.turn in self._talk.ends or self._at_rest())
-            ended = self._talk.ends.get(said.turn)
-            self._failed |= ended is not StopReason.COMPLETED
-            if ended is None:  # it waits for a person
-                self._end(1)
+
+    async def _turn(self, text: str) -> None:
+        """Run one turn to its end, behind what an earlier chat or a notice began; where a person is needed, end."""
+        await self._rest(self._root)
+        if not self._busy:
+            self._screen.say(f"> {text}")
+            said = await self._session.send(Turn(text, self._slash.policy))
+            await self._rest(self._root)
+            self._failed |= self._talk.ends.get(said.turn) is not StopReason.COMPLETED
+        if self._busy:
+            self._end(1)
 
     async def _input_over(self) -> None:
         """The input has ended: so does the chat, without a terminal once nothing moves any more."""
-        if self._lines.begun:
-            self._screen.say("· a text was begun and not ended; it was not sent")
-            self._failed = not self._screen.interactive
         if not self._screen.interactive:
-            while not self._at_rest():
-                await asyncio.wait(set(self._supervisor.tasks), return_when=asyncio.FIRST_COMPLETED)
+            if self._lines.begun:
+                self._screen.say("· a text was begun and not ended; it was not sent")
+                self._failed = True
+            await self._rest()
             self._failed |= self._busy
-            await self._until(lambda: self._talk.state.seq == self._supervisor.journal.seq)
         self._end(int(self._failed))
 
-    def _at_rest(self) -> bool:
-        """Whether no actor of the session moves: each is idle, or waits for a person."""
-        members = self._supervisor.members.values()
-        return not any(member.actor.busy and not member.actor.parked for member in members)
-
-    async def _until(self, there: Callable[[], bool]) -> None:
-        """Return when *there* says so; it is asked after every event."""
-        while not there():
+    async def _rest(self, only: Member | None = None) -> None:
+        """Return when no actor, or *only* this one, moves, each idle or waiting for a person, and all that is told."""
+        members = self._supervisor.members
+        while any(
+            each.actor.busy and not each.actor.parked
+            for each in tuple(members.values())
+            if only is None or each is only
+        ):
+            await asyncio.wait(set(self._supervisor.tasks), return_when=asyncio.FIRST_COMPLETED)
+        while self._talk.state.seq < self._supervisor.journal.seq:
             self._moved.clear()
             await self._moved.wait()
 

@@ -42,7 +42,7 @@ class Streaming:
 
     async def close(self) -> None:
         """Leave a note."""
-        Path("closed").write_text(self.name)
+        await asyncio.to_thread(Path("closed").write_text, self.name)
 
 
 if __name__ == "__main__":

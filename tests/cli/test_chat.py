@@ -87,6 +87,21 @@ def test_whatever_bytes_come_nothing_breaks(shop: Path, data: bytes) -> None:
     assert "Traceback" not in said.stderr
 
 
+def test_an_agent_that_crashes_again_and_again_ends_the_chat(shop: Path) -> None:
+    said = piped(shop, "crash\nhello\n", *WORDS)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert "· restarted: RuntimeError: boom" in said.stderr
+    assert said.stderr.splitlines()[-1].endswith(" is over: boss crashed too often: RuntimeError: boom")
+
+
+def test_a_closed_standard_input_is_told(shop: Path) -> None:
+    command = f"exec {sys.executable} -m orchestrator.cli.main {' '.join(WORDS)} <&-"
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{shop}"}
+    done = subprocess.run(command, shell=True, cwd=shop, env=env, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert b"standard input: is closed" in done.stderr
+
+
 def test_a_regular_file_and_nothing_at_all_can_be_the_input(shop: Path) -> None:
     (shop / "lines").write_text("one\ntwo\n")
     command = (sys.executable, "-m", "orchestrator.cli.main", *WORDS)
@@ -210,7 +225,10 @@ def test_the_support_desk_is_talked_with_offline_in_a_folder_of_its_own(desk: De
     assert [name for name in desk.made() if name.startswith("work/desk-")]
 
 
-def test_without_a_name_it_is_the_first_agent_of_the_file_and_the_first_caller_of_it(shop: Path) -> None:
+def test_without_a_name_it_is_the_first_agent_of_the_file_and_the_first_caller_of_it(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(shop)
     boss = find_partner("shop/product.yaml", "", "")
     assert (boss.definition.name, boss.names, boss.caller, boss.asks) == ("boss", ("boss", "worker"), "clerk", True)
     visitor = find_partner("shop/product.yaml", "", "visitor")
