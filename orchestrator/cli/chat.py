@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ from orchestrator.cli.place import default_store, existing_folder, existing_stor
 from orchestrator.cli.questions import ChatAsker
 from orchestrator.cli.screen import Screen
 from orchestrator.cli.sessions import find_row
-from orchestrator.cli.talk import MAX_LINE, Talk, lead
+from orchestrator.cli.talk import Talk
+from orchestrator.cli.texts import MAX_LINE, lead
 from orchestrator.journal.records import SessionOpened, TurnEnded, decode
 from orchestrator.journal.store import open_store
 from orchestrator.models.provider import open_model
@@ -55,10 +57,10 @@ class Asked:
     workspace: Path | None = None
     store: str = ""
 
-    def labels(self, workspace: Path | None) -> tuple[tuple[str, str], ...]:
-        """Return what makes this chat again from a list of sessions."""
+    def labels(self, what: str, workspace: Path | None) -> tuple[tuple[str, str], ...]:
+        """Return what makes this chat, with *what* as it is named from any folder, again from a list of sessions."""
         return (
-            ("chat", self.what),
+            ("chat", what),
             ("agent", self.agent),
             ("caller", self.caller),
             ("model", self.model),
@@ -138,7 +140,7 @@ def _again(row: SessionRow, asked: Asked) -> Asked:
     labels = dict(row.labels)
     if "chat" not in labels:
         raise InputFault(f"session {row.id}", "is no chat", f"go on with: orchestrator sessions resume {row.id}")
-    if asked.what and asked.what != labels["chat"] and str(Path(asked.what).absolute()) != labels["chat"]:
+    if asked.what and labels["chat"] not in (asked.what, os.path.abspath(asked.what)):
         raise InputFault(asked.what, f"session {row.id} is a chat with {labels['chat']}", "leave it out")
     folder = Path(labels["workspace"]) if labels["workspace"] else None
     if folder is not None and not folder.is_dir():
@@ -182,7 +184,9 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
     asks = bool(opened.approver) if opened is not None else partner.asks
     approver = Approver(key or new_key(), asker if interactive else None) if asks else None
     definition = partner.definition
-    about = Observability(title=f"chat with {definition.name} of {asked.what}", labels=asked.labels(workspace))
+    about = Observability(
+        title=f"chat with {definition.name} of {asked.what}", labels=asked.labels(partner.what, workspace)
+    )
     config = RuntimeConfig(model, partner.principal, partner.limits, workspace, store, approver, about)
     handle = None if opened is None else SessionHandle(opened.session, store.url, definition.fingerprint)
     start = SessionStart(definition, config, store, handle)

@@ -12,27 +12,23 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import codecs
-import os
-import select
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import attrs
 
 from orchestrator.cli.answers import CHOICE, Again
 from orchestrator.cli.editor import Editor, Pressed
+from orchestrator.cli.keyboard import Keyboard
 from orchestrator.cli.keys import Keys
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
     from orchestrator.cli.screen import Screen
 
 __all__ = ["Console"]
 
-CHUNK_BYTES = 65_536
 MARK = "> "
 Settled = TypeVar("Settled")
 
@@ -45,14 +41,23 @@ class Shown:
     editor: Editor
     answer: asyncio.Future[Any]
 
+    def settle(self, line: str) -> str:
+        """Take *line* as the answer, and return an empty text; or return why it is none."""
+        try:
+            settled = self.judge(line)
+        except Again as again:
+            return str(again) or CHOICE
+        if not self.answer.done():
+            self.answer.set_result(settled)
+        return ""
+
 
 class Console:
     """Standard input *stdin* (a descriptor) and the *screen*."""
 
     def __init__(self, stdin: int, screen: Screen) -> None:
         self.screen = screen
-        self._stdin = stdin
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._keyboard = Keyboard(stdin)
         self._editor = Editor()
         self._part = ""
         self._resting = False
@@ -72,15 +77,13 @@ class Console:
         with self._keys or nullcontext():
             self._show_typed()
             try:
-                going = True
-                while going:
-                    with suppress(PermissionError):  # a regular file, which always can be read
-                        await anyio.wait_readable(self._stdin)
+                while not self._keyboard.over:
+                    await self._keyboard.wait()
                     async with self._reading:
-                        going = self._read()
-                        await self._hand_over()
+                        await self._read()
             finally:
-                self.screen.leave()
+                self.screen.still()
+                self.screen.typing("", None, always=False)
 
     async def ask(
         self, judge: Callable[[str], Settled], *shown: str, mark: str = "? ", secret: bool = False
@@ -91,8 +94,8 @@ class Console:
         """
         async with self._one_question:
             async with self._reading:
-                while select.select((self._stdin,), (), (), 0)[0] and self._read():
-                    await self._hand_over()
+                while self._keyboard.ready() and not self._keyboard.over:
+                    await self._read()
                 answer: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
                 question = self._question = Shown(judge, Editor(secret=secret), answer)
                 for line in shown:
@@ -104,14 +107,12 @@ class Console:
                 self._question = None
                 self._show_typed()
 
-    @property
-    def asking(self) -> bool:
-        """Whether a question is shown."""
-        return self._question is not None
-
-    def no_answer(self) -> None:
-        """Take an empty line as what the person says to the question that is shown."""
-        self._judge("")
+    def no_answer(self) -> bool:
+        """Take an empty line as what the person says to the question that is shown; return whether one is."""
+        if self._question is None:
+            return False
+        self._judge(self._question, "")
+        return True
 
     def rest(self, *, resting: bool) -> None:
         """Tell whether nothing is going on, so that the prompt stands there though nothing is typed."""
@@ -137,34 +138,22 @@ class Console:
         if self._question is None:
             self.screen.typing(MARK, self._editor, always=self._resting)
 
-    async def _hand_over(self) -> None:
-        while self._waiting and self._take is not None:
-            await self._take(self._waiting.pop(0))
-
-    def _read(self) -> bool:
-        """Take a piece of the input in, without waiting; return False at its end."""
-        try:
-            piece = os.read(self._stdin, CHUNK_BYTES)
-        except OSError:  # the terminal is gone
-            piece = b""
-        text = self._decoder.decode(piece, final=not piece)
+    async def _read(self) -> None:
+        """Take in what is there, and hand over the lines that it completes."""
+        text = self._keyboard.read()
         if self._keys is None:
-            self._waiting.extend(self._lines(text, last=not piece))
+            *lines, self._part = (self._part + text).split("\n")
+            if self._keyboard.over and self._part:
+                lines.append(self._part)
+            self._waiting.extend(line.removesuffix("\r") for line in lines)
         else:
             for character in text:
                 self._press(character)
             self.screen.refresh()
-        if not piece:
+        if self._keyboard.over:
             self._waiting.append(None)
-        return bool(piece)
-
-    def _lines(self, text: str, *, last: bool) -> Iterator[str]:
-        *whole, self._part = (self._part + text).split("\n")
-        for line in whole:
-            yield line.removesuffix("\r")
-        if last and self._part:
-            yield self._part
-            self._part = ""
+        while self._waiting and self._take is not None:
+            await self._take(self._waiting.pop(0))
 
     def _press(self, character: str) -> None:
         question = self._question
@@ -176,20 +165,15 @@ class Console:
         assert isinstance(line, str)
         self.screen.keep("" if editor.secret else line)
         if question is not None:
-            self._judge(line)
+            self._judge(question, line)
         else:
             self._waiting.append(None if pressed is Pressed.END else line)
 
-    def _judge(self, line: str) -> None:
-        """Settle the question that is shown by *line*, or say why it is not settled."""
-        question = self._question
-        if question is None or question.answer.done():
+    def _judge(self, question: Shown, line: str) -> None:
+        """Settle *question* by *line*, or say why it is not settled."""
+        told = question.settle(line)
+        if told:
+            self.screen.say(told)
             return
-        try:
-            settled = question.judge(line)
-        except Again as again:
-            self.screen.say(str(again) or CHOICE)
-            return
-        question.answer.set_result(settled)
         self._question = None
         self._show_typed()

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,14 +101,14 @@ def find_partner(what: str, agent: str, caller: str) -> Partner:
         known = ", ".join(shipped_names())
         remedy = "name a product, a .yaml file, or an agent's .md file"
         raise InputFault(repr(what), f"is neither a product ({known}) nor a file of agents", remedy)
-    path = Path(what).absolute()
+    path = Path(os.path.abspath(what))
     if is_product_file(path):
         return _of_manifest(str(path), load_manifest(path), agent, caller)
     return _of_workflow(str(path), path, agent, caller)
 
 
 def _of_markdown(what: str, agent: str, caller: str) -> Partner:
-    path = Path(what).absolute()
+    path = Path(os.path.abspath(what))
     file = load_agent_file(path, POOL)
     _chosen(agent, "--agent", (file.definition.name,))
     _chosen(caller, "--caller", ())

@@ -62,10 +62,10 @@ class Screen:
             self._break()
             self._draw()
 
-    def typing(self, mark: str, editor: Editor, *, always: bool) -> None:
-        """From now on *editor*'s line stands at the bottom behind *mark*, or only while it is not empty."""
+    def typing(self, mark: str, editor: Editor | None, *, always: bool) -> None:
+        """From now on *editor*'s line stands at the bottom behind *mark*, or only while it is not empty; or nothing."""
         self._erase()
-        self._typed, self._always = (mark, editor), always
+        self._typed, self._always = None if editor is None else (mark, editor), always
         self._draw()
 
     def refresh(self) -> None:
@@ -81,12 +81,6 @@ class Screen:
         self._break()
         self._write(self._err, f"{self._typed[0]}{one_line(line)}\n")
 
-    def leave(self) -> None:
-        """Take the typed line away for good."""
-        self._erase()
-        self._break()
-        self._typed = None
-
     def _draw(self) -> None:
         if self._typed is None or not self.interactive:
             return
@@ -94,7 +88,7 @@ class Screen:
         if not editor.text and (not self._always or self._flowing):
             return
         self._break()
-        shown, behind = editor.shown(self._columns() - width(mark) - 1)
+        shown, behind = editor.shown(columns_of(self._err) - width(mark) - 1)
         self._drawn = width(mark) + width(shown)
         self._write(self._err, f"{mark}{shown}" + "\b" * behind)
 
@@ -108,12 +102,6 @@ class Screen:
             self._write(self._err, "\r" + " " * self._drawn + "\r")
             self._drawn = 0
 
-    def _columns(self) -> int:
-        try:
-            return os.get_terminal_size(self._err.fileno()).columns or COLUMNS
-        except (OSError, ValueError):
-            return COLUMNS
-
     def _write(self, stream: TextIO, text: str) -> None:
         """Write *text* as far as the stream's encoding goes."""
         if self.gone:
@@ -124,3 +112,11 @@ class Screen:
             stream.flush()
         except (OSError, ValueError):
             self.gone = True
+
+
+def columns_of(stream: TextIO) -> int:
+    """Return how many cells a row of *stream*'s terminal has."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or COLUMNS
+    except (OSError, ValueError):
+        return COLUMNS

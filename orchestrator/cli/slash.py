@@ -9,7 +9,7 @@ from actors.messages import Denial
 from actors.text import clip, listed
 from orchestrator.capability import Capability
 from orchestrator.cli.approvals import exact
-from orchestrator.cli.talk import MAX_LINE
+from orchestrator.cli.texts import MAX_LINE
 from orchestrator.facts import NeedsApproval
 from orchestrator.focus import OPEN, Policy
 from orchestrator.workflows.section import nearest

@@ -14,9 +14,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from actors.messages import CallFinished, ModelFailed, ModelReplied, Outcome, Steered, StopReason, TurnOrigin
-from actors.text import clean, clip
+from actors.text import clip
 from orchestrator.cli.approvals import exact
-from orchestrator.cli.line import lines_of, one_line
+from orchestrator.cli.line import one_line
+from orchestrator.cli.texts import Texts, say
 from orchestrator.journal.consent import ApprovalAsked, ApprovalLapsed, StateMoved
 from orchestrator.journal.fold import apply
 from orchestrator.journal.records import ActorRestarted, Noted, TurnAccepted, TurnEnded, TurnParked
@@ -28,17 +29,9 @@ if TYPE_CHECKING:
     from orchestrator.events import Delta
     from orchestrator.journal.records import Entry, Record
 
-__all__ = ["MAX_LINE", "Talk", "lead"]
+__all__ = ["Talk"]
 
-MAX_LINE = 400
 MAX_ARGUMENTS = 120
-INDENT = "  "
-
-
-def lead(path: str) -> str:
-    """Return what stands before a line about the actor *path*: a dot for the root, indent and name for a child."""
-    depth = path.count("/")
-    return f"{INDENT * depth}[{path.rpartition('/')[2]}]" if depth else "·"
 
 
 class Talk:
@@ -50,13 +43,11 @@ class Talk:
         self.ends: dict[str, StopReason] = {}
         self._screen = screen
         self._root = root
-        self._sent: dict[str, str] = {}
-        self._begun: dict[str, str] = {}
+        self._texts = Texts(screen, root)
 
     def delta(self, delta: Delta) -> None:
         """Tell a piece of an actor's text."""
-        self._sent[delta.actor] = self._sent.get(delta.actor, "") + delta.text
-        self._text(delta.actor, delta.text)
+        self._texts.piece(delta.actor, delta.text)
 
     def entry(self, entry: Entry, *, aloud: bool = True) -> None:
         """Take an entry of the journal; tell it if it is to be told *aloud*."""
@@ -70,7 +61,7 @@ class Talk:
 
     def _tell(self, path: str, record: Record) -> None:
         if isinstance(record, ModelReplied):
-            self._replied(path, clean(record.reply.text))
+            self._texts.whole(path, record.reply.text)
         elif isinstance(record, CallFinished):
             self._say(path, self._call(path, record.result))
         elif isinstance(record, TurnAccepted):
@@ -78,10 +69,10 @@ class Talk:
         elif isinstance(record, TurnEnded):
             self._ended(path, record)
         elif isinstance(record, ActorRestarted):
-            self._cut(path)
+            self._texts.cut(path)
             self._say(path, f"restarted: {record.reason}")
         elif isinstance(record, ModelFailed):
-            self._cut(path)
+            self._texts.cut(path)
         elif isinstance(record, Steered) and record.notices:
             self._say(path, f"takes up meanwhile: {self._outcomes(record.notices)}")
         else:
@@ -108,7 +99,7 @@ class Talk:
             self._say(path, f"begins{how}: {record.text}")
 
     def _ended(self, path: str, record: TurnEnded) -> None:
-        self._cut(path)
+        self._texts.cut(path)
         detail = f": {record.detail}" if record.detail else ""
         if path != self._root or record.reason is not StopReason.COMPLETED or detail:
             self._say(path, f"{record.reason.value}{detail}")
@@ -129,32 +120,5 @@ class Talk:
             return f"{call} -> ok"
         return f"{call} -> {result.outcome.value}: {result.text}"
 
-    def _replied(self, path: str, text: str) -> None:
-        """A reply is whole: show what of it has not streamed. One that began anew is shown whole."""
-        sent = clean(self._sent.pop(path, ""))
-        if text.startswith(sent):
-            self._text(path, text[len(sent) :])
-        elif not sent.endswith(text):
-            self._cut(path)
-            self._text(path, text)
-        self._cut(path)
-
-    def _text(self, path: str, text: str) -> None:
-        if path == self._root:
-            self._screen.flow(text)
-            return
-        *whole, self._begun[path] = lines_of(self._begun.get(path, "") + text).split("\n")
-        for line in whole:
-            self._say(path, line)
-
-    def _cut(self, path: str) -> None:
-        """End the text that an actor has begun."""
-        self._sent.pop(path, None)
-        begun = self._begun.pop(path, "")
-        if path == self._root:
-            self._screen.still()
-        elif begun.strip():
-            self._say(path, begun)
-
     def _say(self, path: str, text: str) -> None:
-        self._screen.say(f"{lead(path)} {clip(one_line(text), MAX_LINE)}")
+        say(self._screen, path, text)

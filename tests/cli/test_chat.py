@@ -148,6 +148,16 @@ def test_a_store_of_ones_own_is_named_in_what_takes_the_chat_up(shop: Path) -> N
     assert "· 1 turn so far; the last said: heard: hello" in again.stderr
 
 
+def test_a_chat_is_taken_up_from_any_folder(shop: Path, desk: Desk) -> None:
+    desk.put("in/boss.md", AGENT)
+    desk.put("in/worker.md", WORKER)
+    desk.put("in/plays.py", (shop / "plays.py").read_text())
+    session = session_of(piped(shop, "hello\n", "chat", "in/boss.md").stderr)
+    for words in ((), ("../in/boss.md",), (str(shop / "in" / "boss.md"),)):
+        again = piped(shop / "ws", "hi\n", "chat", *words, "--session", session)
+        assert (again.returncode, again.stdout) == (0, "heard: hi\n")
+
+
 def test_a_session_is_taken_up_as_it_was_begun_or_not_at_all(shop: Path, desk: Desk) -> None:
     session = session_of(piped(shop, "hello\n", *WORDS).stderr)
     for words, fault in (

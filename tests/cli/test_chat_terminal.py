@@ -329,7 +329,6 @@ def test_a_second_ctrl_c_at_a_stubborn_tool_presses_on_and_harms_nothing(shop: P
         assert again.end() == 0
 
 
-@pytest.mark.requirement("B88")
 def test_ctrl_c_at_a_question_withdraws_it_and_ends_the_turn(shop: Path) -> None:
     with at(shop) as terminal:
         terminal.prompt()

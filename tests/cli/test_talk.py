@@ -83,7 +83,6 @@ class Stage:
         return sheet.lines
 
 
-@pytest.mark.requirement("B80")
 @pytest.mark.parametrize(
     "pieces, whole, lines",
     [
@@ -196,7 +195,7 @@ def test_the_typed_line_stands_below_whatever_is_told() -> None:
     stage.turn(BOSS)
     stage.stream(BOSS, "Hel", "lo\n")
     assert stage.lines == ["Hel", "lo", "> wait"]
-    stage.screen.leave()
+    stage.screen.typing("", None, always=False)
     assert stage.lines == ["Hel", "lo", ""]
 
 

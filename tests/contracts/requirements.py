@@ -92,6 +92,12 @@ REQUIREMENTS = (
     Requirement("B76", "A path outside the root is refused however it is spelled.", REPORT),
     Requirement("B78", "Text is cut and cleaned so that no half character or lone surrogate travels on.", REPORT),
     Requirement(
+        "B84",
+        "An agent file with a fault makes no agent, and every fault is told with line, column and reason.",
+        REPORT,
+        step=3,
+    ),
+    Requirement(
         "B93",
         "A tool whose every call would be refused is not offered, or is reported with what it lacks.",
         REPORT,
