@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from orchestrator.cli.console import Console
 from orchestrator.cli.conversation import Conversation
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import absolute_model
+from orchestrator.cli.logged import logged_on
 from orchestrator.cli.partner import Partner, find_partner
 from orchestrator.cli.place import default_store, existing_folder, existing_store, new_folder, where
 from orchestrator.cli.questions import ChatAsker
@@ -140,7 +140,7 @@ def _again(row: SessionRow, asked: Asked) -> Asked:
     labels = dict(row.labels)
     if "chat" not in labels:
         raise InputFault(f"session {row.id}", "is no chat", f"go on with: orchestrator sessions resume {row.id}")
-    if asked.what and labels["chat"] not in (asked.what, os.path.abspath(asked.what)):
+    if asked.what and labels["chat"] not in (asked.what, str(Path(asked.what).resolve())):
         raise InputFault(asked.what, f"session {row.id} is a chat with {labels['chat']}", "leave it out")
     folder = Path(labels["workspace"]) if labels["workspace"] else None
     if folder is not None and not folder.is_dir():
@@ -190,21 +190,22 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
     config = RuntimeConfig(model, partner.principal, partner.limits, workspace, store, approver, about)
     handle = None if opened is None else SessionHandle(opened.session, store.url, definition.fingerprint)
     start = SessionStart(definition, config, store, handle)
-    async with start as session:
-        supervisor = asker.supervisor = start.supervisor
-        assert supervisor is not None
-        name = session.snapshot().session
-        screen.say(_head(partner, name))
-        if approver is not None and key:
-            screen.say(told_key(key))
-        if entries:
-            screen.say(_recap(entries, definition.address))
-        talk = Talk(screen, definition.address)
-        for entry in entries:
-            talk.entry(entry, aloud=False)
-        conversation = Conversation(session, supervisor, console, talk)
-        code = await conversation.go(len(entries))
-        root, waiting = supervisor.journal.state.actors[definition.address], supervisor.approvals.pending()
+    with logged_on(screen):
+        async with start as session:
+            supervisor = asker.supervisor = start.supervisor
+            assert supervisor is not None
+            name = session.snapshot().session
+            screen.say(_head(partner, name))
+            if approver is not None and key:
+                screen.say(told_key(key))
+            if entries:
+                screen.say(_recap(entries, definition.address))
+            talk = Talk(screen, definition.address)
+            for entry in entries:
+                talk.entry(entry, aloud=False)
+            conversation = Conversation(session, supervisor, console, talk)
+            code = await conversation.go(len(entries))
+            root, waiting = supervisor.journal.state.actors[definition.address], supervisor.approvals.pending()
     if root.exited:
         screen.say(f"session {name} is over: {root.exited}")
         return code

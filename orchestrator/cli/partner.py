@@ -10,7 +10,6 @@ Rules:
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,21 +100,21 @@ def find_partner(what: str, agent: str, caller: str) -> Partner:
         known = ", ".join(shipped_names())
         remedy = "name a product, a .yaml file, or an agent's .md file"
         raise InputFault(repr(what), f"is neither a product ({known}) nor a file of agents", remedy)
-    path = Path(os.path.abspath(what))
+    path = Path(what)
     if is_product_file(path):
-        return _of_manifest(str(path), load_manifest(path), agent, caller)
-    return _of_workflow(str(path), path, agent, caller)
+        return _of_manifest(str(path.resolve()), load_manifest(path), agent, caller)
+    return _of_workflow(str(path.resolve()), path, agent, caller)
 
 
 def _of_markdown(what: str, agent: str, caller: str) -> Partner:
-    path = Path(os.path.abspath(what))
+    path = Path(what)
     file = load_agent_file(path, POOL)
     _chosen(agent, "--agent", (file.definition.name,))
     _chosen(caller, "--caller", ())
     names = tuple(dict.fromkeys(each.name for each in tree(file.definition)))
     models = dict(file.models)
     model = (lambda: _routed(models)) if all(name in models for name in names) else None
-    return Partner(str(path), file.definition, (file.definition.name,), model=model, markdown=True)
+    return Partner(str(path.resolve()), file.definition, (file.definition.name,), model=model, markdown=True)
 
 
 def _routed(models: Mapping[str, str]) -> Model:
