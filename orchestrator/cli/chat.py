@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,13 +128,25 @@ async def _chat(asked: Asked, resumed: str) -> int:
         partner = find_partner(asked.what, asked.agent, asked.caller)
         model = _model(asked, partner)
         try:
-            return await _talk(asked, partner, model, store, entries)
+            code, left = await _talk(asked, partner, model, store, entries)
         finally:
             await close_model(model)
             for number in TAKEN:
                 asyncio.get_running_loop().remove_signal_handler(number)
     finally:
         await store.close()
+    if left:
+        _leave(left, code)
+    return code
+
+
+def _leave(left: tuple[str, ...], code: int) -> None:
+    """End the process at once: all is closed, and what is *left* would never let it go."""
+    print(f"left behind: {listed(left)}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _again(row: SessionRow, asked: Asked) -> Asked:
@@ -173,7 +187,10 @@ def _workspace(asked: Asked, partner: Partner) -> Path | None:
     return existing_folder(asked.workspace)
 
 
-async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entries: tuple[Entry, ...]) -> int:
+async def _talk(
+    asked: Asked, partner: Partner, model: Model, store: Store, entries: tuple[Entry, ...]
+) -> tuple[int, tuple[str, ...]]:
+    """Talk, and return the exit code and the names of the tasks that did not yield to the end of the session."""
     workspace = _workspace(asked, partner)
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stdout if interactive else sys.stderr, interactive=interactive)
@@ -206,13 +223,14 @@ async def _talk(asked: Asked, partner: Partner, model: Model, store: Store, entr
             conversation = Conversation(session, supervisor, console, talk)
             code = await conversation.go(len(entries))
             root, waiting = supervisor.journal.state.actors[definition.address], supervisor.approvals.pending()
+    left = tuple(sorted(task.get_name() for task in supervisor.tasks if not task.done()))
     if root.exited:
         screen.say(f"session {name} is over: {root.exited}")
-        return code
+        return code, left
     screen.say(f"session {name} is parked; go on with: {GO_ON} {name}{where(asked.store)}")
     if waiting:
         tell_waiting(name, waiting, where(asked.store), sys.stderr, GO_ON)
-    return code
+    return code, left
 
 
 def _head(partner: Partner, session: str) -> str:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 PRODUCT = """\
 name: shop
 agents:
-  boss: {role: run, instructions: "Do it.", tools: [look, gate, stuck, stubborn, pay], children: [worker]}
+  boss: {role: run, instructions: "Do it.", tools: [look, gate, stuck, stubborn, mule, pay], children: [worker]}
   worker: {role: child, instructions: "Do the one thing.", tools: [look, gate, pay]}
 tools:
   - {name: look, run: "shop.tools:look", access: read, authorities: [shop.read]}
   - {name: gate, run: "shop.tools:gate", access: read, authorities: [shop.read]}
   - {name: stuck, run: "shop.tools:stuck", access: read, authorities: [shop.read]}
   - {name: stubborn, run: "shop.tools:stubborn", access: read, authorities: [shop.read]}
+  - {name: mule, run: "shop.tools:mule", access: read, authorities: [shop.read]}
   - {name: pay, run: "shop.tools:pay", access: external, authorities: [shop.pay], approval: each_call}
 callers:
   clerk: {agent: boss, authorities: [shop.read, shop.pay, children.start], context: [workspace], approver: true}
@@ -65,6 +66,15 @@ async def stubborn() -> str:
         except asyncio.CancelledError:
             continue
     return "at last"
+
+
+async def mule() -> str:
+    """Never come back, whoever says so."""
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            continue
 
 
 async def pay(to: str, amount: int) -> str:

@@ -329,6 +329,19 @@ def test_a_second_ctrl_c_at_a_stubborn_tool_presses_on_and_harms_nothing(shop: P
         assert again.end() == 0
 
 
+@pytest.mark.requirement("I11")
+def test_a_tool_that_never_yields_is_named_and_does_not_keep_the_command(shop: Path) -> None:
+    with at(shop) as terminal:
+        terminal.prompt()
+        terminal.type("call mule\n")
+        until_busy(terminal, "mule")
+        terminal.type("/quit\n")
+        terminal.see("is parked; go on with")
+        terminal.see("left behind: boss")
+        assert terminal.end() == 0
+        assert terminal.cooked()
+
+
 def test_ctrl_c_at_a_question_withdraws_it_and_ends_the_turn(shop: Path) -> None:
     with at(shop) as terminal:
         terminal.prompt()
