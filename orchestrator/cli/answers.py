@@ -8,11 +8,12 @@ import msgspec
 
 from actors.text import clip, listed
 from orchestrator.approver import Answer, Verdict
+from orchestrator.cli.line import exact
 
 if TYPE_CHECKING:
     from orchestrator.approver import Question
 
-__all__ = ["CHOICE", "Again", "answer_of"]
+__all__ = ["CHOICE", "Again", "answer_of", "shown"]
 
 YES = frozenset({"y", "yes"})
 NO = frozenset({"n", "no"})
@@ -28,6 +29,13 @@ CHOICE = (
 
 class Again(Exception):
     """A line does not answer the question; the text tells why, where there is more to say than the choice."""
+
+
+def shown(question: Question) -> tuple[str, ...]:
+    """Return the lines that show *question*: who asks, exactly what would run, and what it is about besides."""
+    first = f"{question.actor} asks to run {question.tool}: {exact(question.arguments)}"
+    told = question.target and question.target not in question.arguments
+    return (first, f"about: {exact(question.target)}") if told else (first,)
 
 
 def answer_of(line: str, question: Question, key: str) -> Answer | None:

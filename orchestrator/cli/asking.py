@@ -13,8 +13,7 @@ import anyio
 
 from actors.tools import Approval
 from orchestrator.approver import Answer, Approver, Question, new_key
-from orchestrator.cli.answers import CHOICE, Again, answer_of
-from orchestrator.cli.approvals import exact
+from orchestrator.cli.answers import CHOICE, Again, answer_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +41,7 @@ class TerminalAsker:
         """Show exactly what would run and return what the person says. On cancel nothing that is typed is taken."""
         async with self._free:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-            print(f"\n{question.actor} asks to run {question.tool}: {exact(question.arguments)}", file=self._stream)
+            print("", *shown(question), sep="\n", file=self._stream)
             while True:
                 print(CHOICE, file=self._stream, flush=True)
                 try:

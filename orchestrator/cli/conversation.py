@@ -22,6 +22,7 @@ from orchestrator.cli.lines import Lines
 from orchestrator.cli.script import Script
 from orchestrator.cli.slash import Slash
 from orchestrator.events import Delta, Gap
+from orchestrator.journal.records import Entry
 from orchestrator.turn import Stop, Turn
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Conversation:
                         self._talk.entry(entry)
             elif isinstance(event, Delta):
                 self._talk.delta(event)
-            else:
+            elif isinstance(event, Entry):
                 self._talk.entry(event)
             if self._screen.gone or self._root.gone:
                 self._ending.end(1)

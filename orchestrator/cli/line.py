@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
-__all__ = ["lines_of", "one_line", "width"]
+__all__ = ["exact", "lines_of", "one_line", "width"]
 
 JOINERS = "\u200c\u200d"
 NO_CELL = frozenset({"Mn", "Me", "Cf"})
@@ -14,6 +15,11 @@ TAB = "    "
 def one_line(text: str) -> str:
     """Return *text* with every character that does not print (line ends, escapes, marks of direction) as a blank."""
     return text if text.isprintable() else "".join(piece if piece.isprintable() else " " for piece in text)
+
+
+def exact(text: str) -> str:
+    """Return *text* with every character that does not print as its JSON escape, so that nothing hides in it."""
+    return "".join(piece if piece.isprintable() else json.dumps(piece)[1:-1] for piece in text)
 
 
 def lines_of(text: str) -> str:

@@ -68,10 +68,13 @@ class Partner:
 
     @property
     def asks(self) -> bool:
-        """Whether a tool of the agent, or of one that it may start, needs a person's yes and there is one to ask."""
-        return self.person and any(
-            tool.approval is not Approval.NEVER for each in tree(self.definition) for tool in each.tools.direct
-        )
+        """Whether there is a person, and a tool of the agent, or of one that it may start, that may ask.
+
+        A server may ask in the middle of a call, and a tool that it has changed is asked about.
+        """
+        each = tuple(tree(self.definition))
+        asking = (tool for one in each for tool in one.tools.direct if tool.approval is not Approval.NEVER)
+        return self.person and any((*asking, *(one.tools.mcp for one in each)))
 
 
 def tree(definition: AgentDefinition) -> Iterator[AgentDefinition]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.approver import Answer, key_digest
 from orchestrator.arguments import parse
-from orchestrator.cli.answers import CHOICE, Again, answer_of
-from orchestrator.cli.approvals import exact
+from orchestrator.cli.answers import CHOICE, Again, answer_of, shown
 
 if TYPE_CHECKING:
     from orchestrator.approver import Question
@@ -31,10 +30,10 @@ class ChatAsker:
     async def ask(self, question: Question) -> Answer | None:
         """Show exactly what would run and return what the person says. On cancel no line is taken."""
         if not self._key:
-            self._key = await self._console.ask(self._is_key, *shown(question), KEY, mark="key? ", secret=True)
+            self._key = await self._console.ask(self._is_key, "", *shown(question), KEY, mark="key? ", secret=True)
         if not self._key:
             return None
-        return await self._console.ask(lambda line: self._judge(line, question), *shown(question), CHOICE)
+        return await self._console.ask(lambda line: self._judge(line, question), "", *shown(question), CHOICE)
 
     def _is_key(self, line: str) -> str:
         key = line.strip()
@@ -57,8 +56,3 @@ class ChatAsker:
                 msg = f"the tool would refuse these: at {fault.path} expected {fault.expected}, got {fault.got}"
                 raise Again(msg)
         return answer
-
-
-def shown(question: Question) -> tuple[str, str]:
-    """Return the lines that show *question*."""
-    return "", f"{question.actor} asks to run {question.tool}: {exact(question.arguments)}"

@@ -8,7 +8,7 @@ from actors.loop import Phase, unanswered
 from actors.messages import Denial
 from actors.text import clip, listed
 from orchestrator.capability import Capability
-from orchestrator.cli.approvals import exact
+from orchestrator.cli.line import exact
 from orchestrator.cli.texts import MAX_LINE
 from orchestrator.facts import NeedsApproval
 from orchestrator.focus import OPEN, Policy

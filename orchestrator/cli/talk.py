@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from actors.messages import CallFinished, ModelFailed, ModelReplied, Outcome, Steered, StopReason, TurnOrigin
 from actors.text import clip
-from orchestrator.cli.approvals import exact
-from orchestrator.cli.line import one_line
+from orchestrator.cli.line import exact, one_line
 from orchestrator.cli.texts import Texts, say
 from orchestrator.journal.consent import ApprovalAsked, ApprovalLapsed, StateMoved
 from orchestrator.journal.fold import apply

@@ -1,8 +1,8 @@
 """One agent as one Markdown file: front matter says what it is, the text below instructs it.
 
 Keys: ``name`` and ``role`` (both required), ``description`` (one sentence, put before the instructions: a parent reads
-it), ``tools`` (names), ``skills`` and ``children`` (files, relative to this one), ``mcp`` (server name → ``command`` or
-``url``, and ``tools`` to take only some), ``model`` (``provider:model``; children without one use their parent's),
+it), ``tools`` (names), ``skills`` and ``children`` (files, relative to this one), ``mcp`` (servers, see
+`orchestrator.formats.mcp_source`), ``model`` (``provider:model``; children without one use their parent's),
 ``output`` (a JSON Schema of the final answer).
 
 Rules:
@@ -21,28 +21,28 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from actors.definition import AgentDefinition, MCPSource, Skill, ToolSet
+from actors.definition import AgentDefinition, Skill, ToolSet
 from actors.errors import DefinitionError
 from actors.roles.role import Role
 from orchestrator.formats.front_matter import read_front_matter
-from orchestrator.workflows.document import Mapping as MappingNode
+from orchestrator.formats.mcp_source import read_sources
 from orchestrator.workflows.fault import FaultLog, Mark
 from orchestrator.workflows.load import read_text
 from orchestrator.workflows.schema import canonical, read_schema
-from orchestrator.workflows.section import Section, nearest, word_of
+from orchestrator.workflows.section import Section, nearest
 from orchestrator.workspace.roots import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from actors.tools import Tool
+    from orchestrator.workflows.document import Mapping as MappingNode
     from orchestrator.workflows.document import Scalar
 
 __all__ = ["AGENT_FILE_KEYS", "AgentFile", "load_agent_file"]
 
 AGENT_FILE_KEYS = ("name", "role", "description", "tools", "skills", "children", "mcp", "model", "output")
 SKILL_KEYS = ("name", "description", "tools")
-SOURCE_KEYS = ("command", "url", "tools")
 MAX_FILES = 1000
 PLAYBOOK = "playbook:"
 
@@ -123,7 +123,7 @@ class Reader:
         skills = [self.skill(word, file) for word in section.words("skills")]
         chain = (*above, file)
         children = [self.agent(beside(file, word), word.mark, chain) for word in section.words("children")]
-        sources, model = tuple(self.sources(section)), self.model(section, file)
+        sources, model = tuple(read_sources(section, self.folder(file))), self.model(section, file)
         schema = section.mapping("output")
         output = "" if schema is None else canonical(read_schema(schema, self.faults))
         if self.faults.faults or name is None or role is None:
@@ -173,24 +173,6 @@ class Reader:
             self.faults.add(below, "the skill has no text", "Write it below the front matter.")
         return Skill(name, description, told, tuple(each.text for each in section.words("tools")))
 
-    def sources(self, section: Section) -> Iterator[MCPSource]:
-        """Yield the MCP servers at ``mcp``; whether their names and forms are possible is for the definition to say."""
-        body = section.mapping("mcp")
-        for name, node in body.pairs if body is not None else ():
-            if not isinstance(node, MappingNode):
-                what = f"MCP server {name.text!r} is {word_of(node)}"
-                self.faults.add(node.mark, what, "Write a mapping with 'command' or 'url'.")
-                continue
-            inner = Section(node, f"MCP server {name.text!r}", self.faults)
-            inner.only(*SOURCE_KEYS)
-            command, url, tools = inner.sequence("command"), inner.text("url"), inner.words("tools")
-            words = tuple(text_of(item) for item in command.items) if command is not None else ()
-            if command is not None and not all(words):
-                self.faults.add(command.mark, f"'command' of {inner.what} is not a list of texts", "Quote its words.")
-            if bool(words) == bool(url):
-                self.faults.add(node.mark, f"{inner.what} needs a command or a url", "Give one of the two.")
-            yield MCPSource(name.text, command=words, url=url, tools=tuple(word.text for word in tools))
-
     def model(self, section: Section, file: str) -> str:
         """Return the model that the file names, a playbook by its full path; empty for none."""
         word = section.scalar("model")
@@ -201,7 +183,11 @@ class Reader:
             self.faults.add(word.mark, f"{word.text[:60]!r} is not a model", "Write it like provider:model.")
         if not word.text.startswith(PLAYBOOK):
             return word.text
-        return f"{PLAYBOOK}{self.directory.joinpath(posixpath.dirname(file), rest)}"
+        return f"{PLAYBOOK}{self.folder(file) / rest}"
+
+    def folder(self, file: str) -> Path:
+        """Return the folder that *file* stands in."""
+        return self.directory / posixpath.dirname(file)
 
     def models(self, agent: Read, above: str) -> Iterator[tuple[str, str]]:
         """Yield each agent's name with its model, its own or that of the agent *above* it."""
@@ -217,8 +203,3 @@ class Reader:
 def beside(file: str, word: Scalar) -> str:
     """Return the file that *word* names in *file*, from the folder of the first one."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(file), word.text))
-
-
-def text_of(node: object) -> str:
-    """Return the text of a scalar, and nothing for any other node."""
-    return getattr(node, "text", "")

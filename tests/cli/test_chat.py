@@ -17,6 +17,7 @@ from orchestrator.products.audited import shipped_manifest
 from orchestrator.products.manifest import load_manifest
 from tests.cli.shop import WORDS, ledger, open_gate, piped, stock
 from tests.cli.terminal import ROOT, Terminal
+from tests.sources.stage import SERVER, entry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,6 +227,33 @@ def test_each_agent_file_may_name_a_model_of_its_own(shop: Path, desk: Desk) -> 
     desk.put("other.py", 'PLAYS = {"worker": lambda request: "other"}\n')
     said = piped(shop, "ask x\n", "chat", "boss.md")
     assert (said.returncode, said.stdout) == (0, "result: other\n")
+
+
+def test_the_tools_of_a_server_that_an_agent_file_names_are_there_and_its_questions_are_asked_in_place(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    question = {"message": "Whom shall I greet?", "requestedSchema": fields}
+    script = {"tools": [entry("greet"), entry("look")], "acts": {"greet": "ask"}, "question": question}
+    monkeypatch.setenv("GREETER", json.dumps(script))
+    head = AGENT.replace("children: [worker.md]", "mcp:\n  s: {command: [python, server], access: read, env: {}}")
+    head = head.replace("[python, server]", json.dumps([sys.executable, SERVER])).replace(
+        "env: {}", 'env: {SCRIPT: "${GREETER}"}'
+    )
+    (shop / "boss.md").write_text(head)
+    with Terminal(shop, "chat", "boss.md") as terminal:
+        terminal.prompt()
+        terminal.type("/tools\n")
+        terminal.see("permitted       s__look")
+        terminal.type("call s__greet\n")
+        terminal.see("boss asks to run ask_person")
+        terminal.see("Whom shall I greet?")
+        terminal.type("y Ada\n")
+        terminal.see("· s__greet {} -> ok")
+        terminal.see('"name": "Ada"')
+        terminal.prompt()
+        terminal.type("\x04")
+        assert terminal.end() == 0
 
 
 def test_the_support_desk_is_talked_with_offline_in_a_folder_of_its_own(desk: Desk) -> None:

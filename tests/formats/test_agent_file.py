@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.definition import MCPSource
+from actors.grants import Access
 from actors.roles.role import Role
+from actors.sources import MCPSource
+from actors.tools import Approval
 from orchestrator.formats.agent_file import load_agent_file
 from orchestrator.workflows.fault import PlanError
 from orchestrator.workspace.toolset import WORKSPACE_TOOLS
@@ -58,8 +60,8 @@ tools: [read_file, list_files]
 skills: [skills/refund.md]
 children: [workers/one.md]
 mcp:
-  files: {command: [server, "--root", "1"], tools: [look]}
-  far: {url: "http://localhost:1/mcp"}
+  files: {command: [server, "--root", "1"], tools: [look], access: read, cwd: data, env: {KEY: "${KEY}"}}
+  far: {url: "http://localhost:1/mcp", approval: each_call, required: false, prefix: "", authorities: [shop.read]}
 model: wire:big
 output: {type: object, required: [answer]}
 ---
@@ -80,8 +82,22 @@ Look first.
         ("refund", "Read it twice.", ("read_file",))
     ]
     assert agent.tools.mcp == (
-        MCPSource("files", command=("server", "--root", "1"), tools=("look",)),
-        MCPSource("far", url="http://localhost:1/mcp"),
+        MCPSource(
+            "files",
+            command=("server", "--root", "1"),
+            tools=("look",),
+            access=Access.READ,
+            cwd=f"{tmp_path}/data",
+            env={"KEY": "${KEY}"},
+        ),
+        MCPSource(
+            "far",
+            url="http://localhost:1/mcp",
+            required=False,
+            prefix="",
+            approval=Approval.EACH_CALL,
+            authorities={"shop.read"},
+        ),
     )
     assert agent.output == '{"required":["answer"],"type":"object"}'
     assert [child.name for child in agent.children] == ["one"]
@@ -167,7 +183,9 @@ model: gpt
         ("---\nname: boss\nrole: run\nmcp: {a: x}\n---\nx", "4:10: MCP server 'a' is text"),
         ("---\nname: boss\nrole: run\nmcp: {a: {command: [[x]]}}\n---\nx", "4:20: 'command' of MCP server 'a' is not"),
         ("---\nname: boss\nrole: run\nmcp: {a: {command: [x], url: y}}\n---\nx", "4:10: MCP server 'a' needs"),
-        ("---\nname: boss\nrole: run\nmcp: {a__b: {url: y}}\n---\nx", "2:7: agent 'boss': MCP source name 'a__b'"),
+        ("---\nname: boss\nrole: run\nmcp: {a__b: {url: 'http://y'}}\n---\nx", "2:7: agent 'boss': MCP source 'a__b'"),
+        ("---\nname: boss\nrole: run\nmcp: {a: {url: 'http://y', access: rea}}\n---\nx", "4:36: there is no access"),
+        ("---\nname: boss\nrole: run\nmcp: {a: {url: 'http://y', env: {A: [1]}}}\n---\nx", "4:37: 'A' of 'env' of"),
         ('---\nname: "  "\nrole: run\n---\nx', "2:7: 'name' of the agent is empty"),
         ("---\nname: boss\nrole: reviewer\ntools: [diff_patch_workspace_file]\n---\nx", "2:7: agent 'boss': tool"),
     ],
