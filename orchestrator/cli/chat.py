@@ -21,6 +21,7 @@ from orchestrator.cli.console import Console
 from orchestrator.cli.conversation import Conversation
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import absolute_model
+from orchestrator.cli.line import one_line
 from orchestrator.cli.logged import logged_on
 from orchestrator.cli.partner import Partner, find_partner
 from orchestrator.cli.place import default_store, existing_folder, existing_store, new_folder, where
@@ -252,5 +253,7 @@ def _recap(entries: tuple[Entry, ...], root: str) -> str:
     ended = [entry.record for entry in entries if entry.actor == root and isinstance(entry.record, TurnEnded)]
     count = f"{len(ended)} {'turn' if len(ended) == 1 else 'turns'} so far"
     return (
-        f"{lead(root)} {count}; the last said: {clip(ended[-1].output, MAX_LINE)}" if ended else f"{lead(root)} {count}"
+        f"{lead(root)} {count}; the last said: {clip(one_line(ended[-1].output), MAX_LINE)}"
+        if ended
+        else f"{lead(root)} {count}"
     )

@@ -45,8 +45,8 @@ class Editor:
     """
 
     def __init__(self, *, secret: bool = False) -> None:
-        self.text = ""
-        self._at = 0
+        self._before: list[str] = []
+        self._behind: list[str] = []
         self.secret = secret
         self._sequence = ""
         self._past: list[str] = []
@@ -55,17 +55,22 @@ class Editor:
         self._keys: dict[str, Callable[[], None]] = {
             "\x01": lambda: self._go(0),
             "\x05": lambda: self._go(len(self.text)),
-            "\x02": lambda: self._go(self._at - 1),
-            "\x06": lambda: self._go(self._at + 1),
-            "\x0b": lambda: self._cut(self._at, len(self.text)),
-            "\x15": lambda: self._cut(0, self._at),
-            "\x17": lambda: self._cut(self._word(), self._at),
-            "\x08": lambda: self._cut(self._at - 1, self._at),
-            "\x7f": lambda: self._cut(self._at - 1, self._at),
+            "\x02": lambda: self._go(len(self._before) - 1),
+            "\x06": lambda: self._go(len(self._before) + 1),
+            "\x0b": lambda: self._cut(len(self._before), len(self.text)),
+            "\x15": lambda: self._cut(0, len(self._before)),
+            "\x17": lambda: self._cut(word_begin("".join(self._before)), len(self._before)),
+            "\x08": lambda: self._cut(len(self._before) - 1, len(self._before)),
+            "\x7f": lambda: self._cut(len(self._before) - 1, len(self._before)),
             "\x10": lambda: self._recall(1),
             "\x0e": lambda: self._recall(-1),
-            DELETE: lambda: self._cut(self._at, self._at + 1),
+            DELETE: lambda: self._cut(len(self._before), len(self._before) + 1),
         }
+
+    @property
+    def text(self) -> str:
+        """The line so far."""
+        return "".join((*self._before, *reversed(self._behind)))
 
     def press(self, character: str) -> str | Pressed:
         """Take one *character* and return the line that it completes, or what else came of it."""
@@ -80,20 +85,21 @@ class Editor:
         elif character in self._keys:
             self._keys[character]()
         elif character == "\t" or character >= " ":
-            self.text = self.text[: self._at] + character + self.text[self._at :]
-            self._at += 1
+            self._before.append(character)
         return Pressed.GOES_ON
 
     def clear(self) -> None:
         """Drop the line so far."""
-        self.text, self._at, self._back = "", 0, 0
+        self._set("", 0)
+        self._back = 0
 
     def shown(self, columns: int) -> tuple[str, int]:
         """Return the part of the line that fits into *columns* cells, and the cells behind the cursor in it."""
         if self.secret:
             return "", 0
-        before, behind = one_line(self.text[: self._at]), one_line(self.text[self._at :])
         room = max(0, columns)
+        most = 2 * room + 2  # of longer text, which is typed or pasted, nothing else could fit
+        before, behind = one_line("".join(self._before[-most:])), one_line("".join(self._behind[-most:][::-1]))
         while width(before) > room:
             before = before[1:]
         room -= width(before)
@@ -123,17 +129,15 @@ class Editor:
             action()
 
     def _go(self, place: int) -> None:
-        self._at = min(max(0, place), len(self.text))
+        self._set(self.text, min(max(0, place), len(self._before) + len(self._behind)))
 
     def _cut(self, begin: int, end: int) -> None:
-        begin = max(0, begin)
-        self.text = self.text[:begin] + self.text[end:]
-        self._at = begin
+        begin, text = max(0, begin), self.text
+        self._set(text[:begin] + text[end:], begin)
 
-    def _word(self) -> int:
-        """Return where the word before the cursor begins."""
-        before = self.text[: self._at].rstrip()
-        return max(before.rfind(" "), before.rfind("\t")) + 1
+    def _set(self, text: str, at: int) -> None:
+        """Have the line be *text*, with the cursor behind so many of its characters."""
+        self._before, self._behind = list(text[:at]), list(text[: at - 1 : -1] if at else text[::-1])
 
     def _recall(self, step: int) -> None:
         """Go *step* lines back in what was typed before; the line that was begun waits behind the last."""
@@ -143,5 +147,11 @@ class Editor:
         if not self._back:
             self._aside = self.text
         self._back = place
-        self.text = self._past[-place] if place else self._aside
-        self._at = len(self.text)
+        text = self._past[-place] if place else self._aside
+        self._set(text, len(text))
+
+
+def word_begin(text: str) -> int:
+    """Return where the last word of *text* begins."""
+    words = text.rstrip()
+    return max(words.rfind(" "), words.rfind("\t")) + 1

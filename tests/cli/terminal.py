@@ -104,6 +104,13 @@ class Terminal:
         for text in texts:
             os.write(self._head, text.encode() if isinstance(text, str) else text)
 
+    def paste(self, text: str) -> None:
+        """Press many keys, reading meanwhile, as neither side takes any amount at once."""
+        for begin in range(0, len(text), 1000):
+            self.type(text[begin : begin + 1000])
+            while self._more(0):
+                pass
+
     def signal(self, number: int = signal.SIGINT) -> None:
         """Send the process a signal."""
         self.process.send_signal(number)

@@ -488,6 +488,19 @@ def test_a_terminal_that_is_hung_up_leaves_a_session_that_can_be_taken_up(shop: 
         assert again.end() == 0
 
 
+def test_a_line_longer_than_any_terminals_own_limit_comes_through_whole(shop: Path) -> None:
+    with at(shop) as terminal:
+        terminal.prompt()
+        terminal.paste("ab日" * 10_000)
+        terminal.type("!\n")
+        terminal.see("ab日!")
+        terminal.see("heard: ab日")
+        terminal.prompt()
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    assert f"heard: {'ab日' * 10_000}!" in terminal.sheet.lines
+
+
 @pytest.mark.parametrize("columns", [1, 10, 400])
 def test_a_terminal_of_any_width_can_be_typed_at(shop: Path, columns: int) -> None:
     with Terminal(shop, *WORDS, columns=columns) as terminal:

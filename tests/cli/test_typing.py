@@ -83,6 +83,13 @@ def test_text_without_control_characters_is_the_line_that_was_typed(text: str) -
     assert typed(f"{text}\n") == [text]
 
 
+def test_a_very_long_line_is_taken_in_and_shown_at_once() -> None:
+    editor = Editor()
+    typed("x日" * 100_000, editor)
+    assert editor.shown(10) == ("x日x日x日", 0)
+    assert typed("\n", editor) == ["x日" * 100_000]
+
+
 def test_wide_letters_take_two_cells_and_marks_none() -> None:
     assert [width(text) for text in ("abc", "日本", "e\u0301", "\u200d")] == [3, 4, 1, 0]
 
