@@ -2,8 +2,8 @@
 
 Keys: ``name`` and ``role`` (both required), ``description`` (one sentence, put before the instructions: a parent reads
 it), ``tools`` (names), ``skills`` and ``children`` (files, relative to this one), ``mcp`` (servers, see
-`orchestrator.formats.mcp_source`), ``model`` (``provider:model``; children without one use their parent's),
-``output`` (a JSON Schema of the final answer).
+`orchestrator.workflows.servers`; a ``cwd`` is relative to the file), ``model`` (``provider:model``; children
+without one use their parent's), ``output`` (a JSON Schema of the final answer).
 
 Rules:
 
@@ -25,16 +25,17 @@ from actors.definition import AgentDefinition, Skill, ToolSet
 from actors.errors import DefinitionError
 from actors.roles.role import Role
 from orchestrator.formats.front_matter import read_front_matter
-from orchestrator.formats.mcp_source import read_sources
 from orchestrator.workflows.fault import FaultLog, Mark
 from orchestrator.workflows.load import read_text
 from orchestrator.workflows.schema import canonical, read_schema
 from orchestrator.workflows.section import Section, nearest
+from orchestrator.workflows.servers import read_servers
 from orchestrator.workspace.roots import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from actors.sources import MCPSource
     from actors.tools import Tool
     from orchestrator.workflows.document import Mapping as MappingNode
     from orchestrator.workflows.document import Scalar
@@ -123,7 +124,7 @@ class Reader:
         skills = [self.skill(word, file) for word in section.words("skills")]
         chain = (*above, file)
         children = [self.agent(beside(file, word), word.mark, chain) for word in section.words("children")]
-        sources, model = tuple(read_sources(section, self.folder(file))), self.model(section, file)
+        sources, model = tuple(self.servers(section, file)), self.model(section, file)
         schema = section.mapping("output")
         output = "" if schema is None else canonical(read_schema(schema, self.faults))
         if self.faults.faults or name is None or role is None:
@@ -184,6 +185,11 @@ class Reader:
         if not word.text.startswith(PLAYBOOK):
             return word.text
         return f"{PLAYBOOK}{self.folder(file) / rest}"
+
+    def servers(self, section: Section, file: str) -> Iterator[MCPSource]:
+        """Yield the MCP servers that *file* names; one with a folder starts in it wherever the session is."""
+        for server in read_servers(section):
+            yield attrs.evolve(server, cwd=str(self.folder(file) / server.cwd)) if server.cwd else server
 
     def folder(self, file: str) -> Path:
         """Return the folder that *file* stands in."""

@@ -61,7 +61,7 @@ skills: [skills/refund.md]
 children: [workers/one.md]
 mcp:
   files: {command: [server, "--root", "1"], tools: [look], access: read, cwd: data, env: {KEY: "${KEY}"}}
-  far: {url: "http://localhost:1/mcp", approval: each_call, required: false, prefix: "", authorities: [shop.read]}
+  far: {url: "http://localhost:1/mcp", approval: each_call, optional: true, prefix: "", authorities: [shop.read]}
 model: wire:big
 output: {type: object, required: [answer]}
 ---
@@ -185,7 +185,7 @@ model: gpt
         ("---\nname: boss\nrole: run\nmcp: {a: {command: [x], url: y}}\n---\nx", "4:10: MCP server 'a' needs"),
         ("---\nname: boss\nrole: run\nmcp: {a__b: {url: 'http://y'}}\n---\nx", "2:7: agent 'boss': MCP source 'a__b'"),
         ("---\nname: boss\nrole: run\nmcp: {a: {url: 'http://y', access: rea}}\n---\nx", "4:36: there is no access"),
-        ("---\nname: boss\nrole: run\nmcp: {a: {url: 'http://y', env: {A: [1]}}}\n---\nx", "4:37: 'A' of 'env' of"),
+        ("---\nname: boss\nrole: run\nmcp: {a: {url: 'http://y', env: {A: [1]}}}\n---\nx", "4:37: 'env.A' of MCP"),
         ('---\nname: "  "\nrole: run\n---\nx', "2:7: 'name' of the agent is empty"),
         ("---\nname: boss\nrole: reviewer\ntools: [diff_patch_workspace_file]\n---\nx", "2:7: agent 'boss': tool"),
     ],
