@@ -160,8 +160,9 @@ class Session:
             raise SessionClosed(self._handle.session)
         if self._supervisor.fault is not None:
             raise self._supervisor.fault
-        if self._root.gone:
-            raise ActorStopped(self._root.path, self._root.gone)
+        leaving = self._root.gone or self._root.explicit_stop
+        if leaving:
+            raise ActorStopped(self._root.path, leaving)
 
     def _busy(self) -> bool:
         return bool(self._supervisor.journal.state.actors[self._root.path].waiting)

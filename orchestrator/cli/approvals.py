@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import json as json_text
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from cyclopts import App
 from orchestrator.approvals import Approvals
 from orchestrator.approver import Answer, Verdict
 from orchestrator.cli.fault import InputFault
+from orchestrator.cli.line import exact
 from orchestrator.cli.place import existing_store
 from orchestrator.clock import Deadlines, LoopClock
 from orchestrator.consents import Consents
@@ -83,11 +83,6 @@ def _shown(session: str, state: SessionState) -> list[dict[str, Any]]:
             }
         )
     return shown
-
-
-def exact(text: str) -> str:
-    """Return *text* with every character that does not print as its JSON escape, so that nothing hides in it."""
-    return "".join(piece if piece.isprintable() else json_text.dumps(piece)[1:-1] for piece in text)
 
 
 @app.command(name="list")

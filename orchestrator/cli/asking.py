@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, TextIO, cast
 import anyio
 
 from actors.tools import Approval
-from orchestrator.approver import Answer, Approver, Question, Verdict, new_key
-from orchestrator.cli.approvals import exact
+from orchestrator.approver import Answer, Approver, Question, new_key
+from orchestrator.cli.answers import CHOICE, Again, answer_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.tools import Tool
 
-__all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting"]
+__all__ = ["TerminalAsker", "approver_for", "plain", "tell_waiting", "told_key"]
 
-WORDS = {"y": Verdict.APPROVE, "yes": Verdict.APPROVE, "n": Verdict.REJECT, "no": Verdict.REJECT}
-CHOICE = "y yes, n no, n REASON no with a reason, empty line: no answer"
 MAX_TYPED_BYTES = 4096
 
 
@@ -31,7 +29,7 @@ class TerminalAsker:
     """Asks at the terminal, one question at a time; what was typed before a question is shown is no answer to it.
 
     An empty line, or the end of the input, is no answer, and the agent is told that nobody answered. Words that are
-    neither yes nor no are asked about again.
+    no answer are asked about again.
     """
 
     def __init__(self, key: str, stream: TextIO) -> None:
@@ -43,15 +41,14 @@ class TerminalAsker:
         """Show exactly what would run and return what the person says. On cancel nothing that is typed is taken."""
         async with self._free:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-            print(f"\n{question.actor} asks to run {question.tool}: {exact(question.arguments)}", file=self._stream)
+            print("", *shown(question), sep="\n", file=self._stream)
             while True:
                 print(CHOICE, file=self._stream, flush=True)
-                word, _, reason = (await _typed()).strip().partition(" ")
-                if not word:
-                    return None
-                verdict = WORDS.get(word.casefold())
-                if verdict is not None:
-                    return Answer(question.approval, verdict, self._key, "terminal", reason.strip())
+                try:
+                    return answer_of(await _typed(), question, self._key)
+                except Again as again:
+                    if again.args:
+                        print(again, file=self._stream)
 
 
 async def _typed() -> str:
@@ -81,6 +78,11 @@ def plain(stream: TextIO, approver: Approver | None) -> TextIO:
     return cast("TextIO", PlainLines(stream)) if asked else stream
 
 
+def told_key(key: str) -> str:
+    """Return the line that tells a new approver key."""
+    return f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)"
+
+
 def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> Approver | None:
     """Return who answers for a run whose tools may need a person: the terminal, or whoever has the key, later.
 
@@ -92,15 +94,19 @@ def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> App
     key = new_key()
     if resumed:
         return Approver(key)
-    print(f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)", file=stream)
+    print(told_key(key), file=stream)
     seen = sys.stdin.isatty() and stream.isatty()  # a question in a file would wait for ever
     return Approver(key, TerminalAsker(key, stream) if seen else None)
 
 
-def tell_waiting(session: str, waiting: tuple[str, ...], store: str, stream: TextIO) -> None:
-    """Say which approvals a run waits for, and how to answer."""
-    where = f" --store {store}" if store else ""
+def tell_waiting(
+    session: str, waiting: tuple[str, ...], where: str, stream: TextIO, go_on: str = "orchestrator sessions resume"
+) -> None:
+    """Say which approvals a run waits for, how to answer, and the command *go_on* that takes the session up.
+
+    *where* is what each command needs besides to find the session.
+    """
     for approval in waiting:
         print(f"waits for {approval}: orchestrator approvals show {session} {approval}{where}", file=stream)
     print(f"answer with: orchestrator approvals approve|reject {session} ID{where}", file=stream)
-    print(f"then go on with: orchestrator sessions resume {session}{where}", file=stream)
+    print(f"then go on with: {go_on} {session}{where}", file=stream)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from orchestrator.cli.job import POOL
+from orchestrator.cli.partner import MARKDOWN
+from orchestrator.formats.agent_file import load_agent_file
 from orchestrator.products.audited import is_product_file, shipped_manifest, shipped_names
 from orchestrator.products.manifest import load_manifest
 from orchestrator.products.product import PRODUCTS, find_product
@@ -29,6 +31,8 @@ def _check(name: str) -> None:
     if name in PRODUCTS:
         product = find_product(name)
         load_plan(product.workflow, {tool.name: tool for tool in product.tools})
+    elif name.endswith(MARKDOWN):
+        load_agent_file(Path(name), POOL)
     elif shipped is None and is_product_file(Path(name)):
         load_manifest(Path(name))
     elif shipped is None:
@@ -36,7 +40,7 @@ def _check(name: str) -> None:
 
 
 def check(*what: str, json: bool = False) -> int:
-    """Check workflow, agent and product files (.yaml) and shipped products without running them.
+    """Check workflow, agent and product files (.yaml), agent files (.md) and shipped products without running them.
 
     Exit code 2 when anything has a fault.
 

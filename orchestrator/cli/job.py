@@ -18,7 +18,7 @@ from actors.tools import Tool
 from orchestrator.cli.asking import approver_for, plain, tell_waiting
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.line import one_line
-from orchestrator.cli.place import default_store, new_folder
+from orchestrator.cli.place import default_store, existing_folder, new_folder, where
 from orchestrator.cli.progress import Progress
 from orchestrator.journal.store import open_store
 from orchestrator.models.opening import close_model, open_model
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.store import Store
     from orchestrator.workflows.engine import WorkflowResult
 
-__all__ = ["Job", "job_of", "new_job", "play"]
+__all__ = ["Job", "absolute_model", "job_of", "new_job", "play"]
 
 POOL = {tool.name: tool for tool in WORKSPACE_TOOLS}
 
@@ -81,10 +81,7 @@ def new_job(
     report: Path | None,
 ) -> Job:
     """Return the job of these words. Raises `InputFault`, `PlanError`, `UnknownModel` and the like, writing nothing."""
-    source = (workspace or Path()).absolute()
-    if not source.is_dir():
-        fault = "is not a folder" if source.exists() else "there is no such folder"
-        raise InputFault(f"--workspace {source}", fault, "name the folder that the agents shall work on")
+    source = existing_folder(workspace)
     if report is not None:
         check_report(report.absolute())
     fresh = workspace is not None and what in PRODUCTS and find_product(what).fresh
@@ -94,6 +91,9 @@ def new_job(
 def job_of(row: SessionRow, store: str) -> Job:
     """Return the job that the session *row* was made by. Raises `InputFault` for a session of another kind."""
     labels = dict(row.labels)
+    if "chat" in labels:
+        go_on = f"go on with: orchestrator chat --session {row.id}{where(store)}"
+        raise InputFault(f"session {row.id}", "is a chat", go_on)
     if "what" not in labels:
         raise InputFault(f"session {row.id}", "was not made by 'orchestrator run'", "resume it where it was made")
     workspace = Path(labels["workspace"])
@@ -120,11 +120,12 @@ def _job(what: str, source: Path, model: str, store: str, workspace: Path | None
         check_requirements(product)
     if model:
         open_model(model)
-        model = _absolute(model)
+        model = absolute_model(model)
     return Job(plan, pool, product, model, store, source, workspace, report, what if product else str(path))
 
 
-def _absolute(model: str) -> str:
+def absolute_model(model: str) -> str:
+    """Return the name of *model* as it is understood from any folder."""
     provider, _, rest = model.partition(":")
     return f"{provider}:{Path(rest).absolute()}" if provider == "playbook" else model
 
@@ -153,8 +154,7 @@ def play(job: Job, resume: str | None, *, as_json: bool, stream: TextIO) -> int:
     try:
         return asyncio.run(_play(job, resume, session, as_json=as_json, stream=stream))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        where = "" if job.store == default_store() else f" --store {job.store}"
-        how = f"; go on with: orchestrator sessions resume {session[0]}{where}" if session else ""
+        how = f"; go on with: orchestrator sessions resume {session[0]}{where(job.store)}" if session else ""
         print(f"\nstopped{how}", file=stream)
         return 130
 
@@ -187,7 +187,7 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
         await store.close()
     _tell(told, session[0], workspace, paths, result.waiting, as_json=as_json, stream=stream)
     if result.waiting:
-        tell_waiting(session[0], result.waiting, "" if job.store == default_store() else job.store, stream)
+        tell_waiting(session[0], result.waiting, where(job.store), stream)
     return 0 if told.ok else 1
 
 

@@ -9,7 +9,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from actors.errors import ActorError
-from orchestrator.cli import approvals, audit, check, doctor, explain, run, sessions
+from orchestrator.cli import approvals, audit, chat, check, doctor, explain, run, sessions
 from orchestrator.cli.fault import InputFault
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.fault import StoreError
@@ -31,6 +31,7 @@ app = App(
     name="orchestrator", help="Run teams of agents as supervised actors.", version=version, version_flags=["--version"]
 )
 app.command(run.run)
+app.command(chat.chat)
 app.command(check.check)
 app.command(sessions.app)
 app.command(approvals.app)

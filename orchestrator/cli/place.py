@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestrator.cli.fault import InputFault
 
-__all__ = ["default_store", "existing_store", "home", "new_folder"]
+__all__ = ["default_store", "existing_folder", "existing_store", "home", "new_folder", "where"]
 
 
 def home() -> Path:
@@ -34,6 +34,20 @@ def existing_store(url: str | None) -> str:
     if url.startswith("sqlite:///") and not path.exists():
         raise InputFault(f"--store {url}", "there is no such file", "name the store that the sessions are kept in")
     return url
+
+
+def where(store: str) -> str:
+    """Return what a command needs besides a session's id to find it in *store*: nothing for the default one."""
+    return "" if store == default_store() else f" --store {store}"
+
+
+def existing_folder(workspace: Path | None) -> Path:
+    """Return the folder to work on, by default the present one. Raises `InputFault` for what is no folder."""
+    folder = (workspace or Path()).absolute()
+    if not folder.is_dir():
+        fault = "is not a folder" if folder.exists() else "there is no such folder"
+        raise InputFault(f"--workspace {folder}", fault, "name the folder that the agents shall work on")
+    return folder
 
 
 def new_folder(kind: str, name: str) -> Path:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.state import SessionState
     from orchestrator.journal.store import Store
 
-__all__ = ["app"]
+__all__ = ["app", "find_row"]
 
 app = App(name="sessions", help="Look at sessions, and take one up again.")
 
@@ -50,7 +50,8 @@ def _with_store(url: str | None, work: Callable[[Store], Awaitable[Any]]) -> Any
     return asyncio.run(go())
 
 
-async def _row(store: Store, session: str) -> SessionRow:
+async def find_row(store: Store, session: str) -> SessionRow:
+    """Return the row of *session*. Raises `SessionUnknown`, naming close ids."""
     rows = await store.sessions()
     for row in rows:
         if row.id == session:
@@ -59,7 +60,7 @@ async def _row(store: Store, session: str) -> SessionRow:
 
 
 async def _entries(store: Store, session: str, after: int = 0) -> tuple[Entry, ...]:
-    await _row(store, session)
+    await find_row(store, session)
     return tuple(decode(data) for data in await store.read(session, after))
 
 
@@ -173,7 +174,7 @@ def resume(session: str, *, store: str | None = None, json: bool = False) -> int
 
     """
     url = existing_store(store)
-    row = _with_store(url, lambda opened: _row(opened, session))
+    row = _with_store(url, lambda opened: find_row(opened, session))
     return play(job_of(row, url), session, as_json=json, stream=sys.stderr)
 
 

@@ -27,7 +27,7 @@ def definitions(
     skills: Mapping[str, Skill] | None = None,
     states: StateChart | None = None,
 ) -> dict[str, AgentDefinition]:
-    """Return each agent's definition by name; one that has every tool of *states* works by them.
+    """Return each agent's definition by name, in that order; one that has every tool of *states* works by them.
 
     :raises KeyError: an agent names a tool or a skill that is not there.
     :raises DefinitionError: an agent is not possible in its role.
@@ -54,7 +54,7 @@ def definitions(
 
     for spec in by_name.values():
         build(spec)
-    return built
+    return {name: built[name] for name in by_name}
 
 
 def check_definitions(agents: tuple[AgentDraft, ...], pool: Mapping[str, Tool], faults: FaultLog) -> None:

@@ -105,12 +105,12 @@ def read_mapping(text: str, place: str, keys: tuple[str, ...], faults: FaultLog)
     return None
 
 
-def read_text(files: Workspace, path: str, place: str, mark: Mark, faults: FaultLog) -> str:
+def read_text(files: Workspace, path: str, place: str, mark: Mark, faults: FaultLog, *, kind: str = "YAML") -> str:
     """Return the text of a file, or an empty string and a fault at *mark* (inside the file: at *place*)."""
     try:
         data = files.read_bytes(path, MAX_BYTES)
     except WorkspaceRefused as refused:
-        faults.add(mark, f"{place} cannot be read: {refused.rule}", "Name a YAML file of at most 1 MiB.")
+        faults.add(mark, f"{place} cannot be read: {refused.rule}", f"Name a {kind} file of at most 1 MiB.")
         return ""
     try:
         return data.decode("utf-8-sig")

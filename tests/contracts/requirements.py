@@ -60,7 +60,19 @@ REQUIREMENTS = (
         REPORT,
         step=2,
     ),
+    Requirement(
+        "B11",
+        "Tools of one name on several servers have names of their own, or the clash names every owner at once.",
+        REPORT,
+        step=3,
+    ),
     Requirement("B13", "Names that look alike stay distinct addresses, or each colliding pair is refused.", REPORT),
+    Requirement(
+        "B15",
+        "A tool's name is the same at every start, whatever came up first, and however long it is.",
+        REPORT,
+        step=3,
+    ),
     Requirement(
         "B16", "A schema reaches the model with all it refers to, and discovery shows it unchanged.", REPORT, step=3
     ),
@@ -70,6 +82,37 @@ REQUIREMENTS = (
     Requirement("B24", "Calls with equal, empty or absent ids all run, each with a result of its own.", REPORT),
     Requirement("B26", "After a cancel every open call is answered, so the conversation can go on.", REPORT),
     Requirement("B30", "One failing call of a batch takes nothing from the others and leaves none running.", REPORT),
+    Requirement(
+        "B32",
+        "A server that dies in a call is answered at once with an unknown outcome, and is back for the next.",
+        REPORT,
+        step=3,
+    ),
+    Requirement("B34", "What a server prints that is no message costs nothing but a bounded note.", REPORT, step=3),
+    Requirement(
+        "B36",
+        "Tools of every page of a listing are there, and a listing without end is stopped and told.",
+        REPORT,
+        step=3,
+    ),
+    Requirement(
+        "B38",
+        "A tool that its server changes is never used as if it were the old one: a person sees the difference first.",
+        REPORT,
+        step=3,
+    ),
+    Requirement(
+        "B40",
+        "One task owns a connection from open to close, so sessions close in any order from any task.",
+        REPORT,
+        step=3,
+    ),
+    Requirement(
+        "B42",
+        "No process that a session started outlives it, or its next start after a kill.",
+        REPORT,
+        step=3,
+    ),
     Requirement("B44", "After a stop no model request follows, whatever a tool makes of its cancellation.", REPORT),
     Requirement("B46", "Time limits and order do not depend on the wall clock.", REPORT),
     Requirement("B48", "A finished child's notice reaches its parent once, though busy, closed or killed.", REPORT),
@@ -101,6 +144,12 @@ REQUIREMENTS = (
         step=3,
     ),
     Requirement("B82", "Counts of a streamed reply are cumulative: the last one holds, none is added.", REPORT, step=3),
+    Requirement(
+        "B84",
+        "An agent file with a fault makes no agent, and every fault is told with line, column and reason.",
+        REPORT,
+        step=3,
+    ),
     Requirement(
         "B93",
         "A tool whose every call would be refused is not offered, or is reported with what it lacks.",

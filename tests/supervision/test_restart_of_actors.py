@@ -67,6 +67,27 @@ async def test_the_fourth_crash_within_the_window_ends_the_actor_and_answers_who
         assert faults(await it.entries()) == []
 
 
+async def test_an_actor_that_is_given_up_takes_no_turn_while_its_children_are_stopped() -> None:
+    def play(request: ModelRequest) -> Any:
+        if len(request.history) == 1:
+            return call("delegate", child="worker", task="x", background=True)
+        msg = "a bug"
+        raise RuntimeError(msg)
+
+    async def work(_: ModelRequest) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    boss = agent("boss", children=[agent("worker")])
+    async with asyncio.timeout(5), scene(boss, plays(boss=play, worker=work), clock=ManualClock()) as it:
+        assert (await it.session.run("go")).stop_reason is StopReason.FAILED
+        with pytest.raises(ActorStopped, match="crashed too often"):
+            await it.session.send("again")
+        await it.quiet()
+        assert it.supervisor.members == {}
+        assert faults(await it.entries()) == []
+
+
 async def test_crashes_that_are_far_apart_never_end_the_actor() -> None:
     clock = ManualClock()
 

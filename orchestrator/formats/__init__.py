@@ -1,0 +1,1 @@
+"""Files that people write agents in, read into definitions."""
