@@ -32,8 +32,7 @@ from orchestrator.cli.talk import Talk
 from orchestrator.cli.texts import MAX_LINE, lead
 from orchestrator.journal.records import SessionOpened, TurnEnded, decode
 from orchestrator.journal.store import open_store
-from orchestrator.models.provider import open_model
-from orchestrator.models.routed import close_model
+from orchestrator.models.opening import close_model, open_model
 from orchestrator.runtime import Observability, RuntimeConfig
 from orchestrator.session import SessionHandle
 

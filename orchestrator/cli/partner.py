@@ -19,7 +19,7 @@ from actors.tools import Approval
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import POOL
 from orchestrator.formats.agent_file import load_agent_file
-from orchestrator.models.provider import open_model
+from orchestrator.models.opening import open_model
 from orchestrator.models.routed import RoutedModel
 from orchestrator.products.audited import is_product_file, shipped_manifest, shipped_names
 from orchestrator.products.callers import default_callers

@@ -1,25 +1,19 @@
-"""Several models behind one: each agent has its own. And closing whatever a model holds open."""
+"""Several models behind one: each agent has its own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from actors.ports import ModelError
+from orchestrator.models.opening import close_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actors.messages import ModelReply
+    from actors.messages import ModelReply, Note
     from actors.ports import Model, ModelRequest
 
-__all__ = ["RoutedModel", "close_model"]
-
-
-async def close_model(model: Model) -> None:
-    """Let go of what *model* holds open, where it has a ``close`` to await. Closing twice is the model's to allow."""
-    close = getattr(model, "close", None)
-    if close is not None:
-        await close()
+__all__ = ["RoutedModel"]
 
 
 class RoutedModel:
@@ -28,7 +22,7 @@ class RoutedModel:
     def __init__(self, models: Mapping[str, Model]) -> None:
         self._models = dict(models)
 
-    async def reply(self, request: ModelRequest, delta: Callable[[str], None]) -> ModelReply:
+    async def reply(self, request: ModelRequest, delta: Callable[[str | Note], None]) -> ModelReply:
         """Return what the agent's own model answers. On cancel that request is given up."""
         model = self._models.get(request.agent)
         if model is None:
@@ -38,5 +32,15 @@ class RoutedModel:
 
     async def close(self) -> None:
         """Close every model that can be closed, each once."""
-        for model in {id(model): model for model in self._models.values()}.values():
+        for model in self._each():
             await close_model(model)
+
+    def tool_schema(self, schema: str) -> str:
+        """Return a tool's schema as every one of the models takes it. Raises ValueError for one that some cannot take."""
+        for model in self._each():
+            adapt = getattr(model, "tool_schema", None)
+            schema = schema if adapt is None else adapt(schema)
+        return schema
+
+    def _each(self) -> tuple[Model, ...]:
+        return tuple({id(model): model for model in self._models.values()}.values())
