@@ -83,13 +83,14 @@ def told_key(key: str) -> str:
     return f"approver key {key} (needed to answer later what agents ask; it is kept nowhere)"
 
 
-def approver_for(tools: Iterable[Tool], *, resumed: bool, stream: TextIO) -> Approver | None:
+def approver_for(tools: Iterable[Tool], *, sources: bool, resumed: bool, stream: TextIO) -> Approver | None:
     """Return who answers for a run whose tools may need a person: the terminal, or whoever has the key, later.
 
-    The key is told once and kept nowhere: what a run that stops has asked is answered with it. A resumed run always
+    With *sources* there are tools of servers, any of which its server may change: a person must be able to say yes. The
+    key is told once and kept nowhere: what a run that stops has asked is answered with it. A resumed run always
     parks: the key that counts is the one its session was started with.
     """
-    if all(tool.approval is Approval.NEVER for tool in tools):
+    if not sources and all(tool.approval is Approval.NEVER for tool in tools):
         return None
     key = new_key()
     if resumed:

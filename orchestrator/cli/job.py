@@ -168,7 +168,8 @@ async def _play(job: Job, resume: str | None, session: list[str], *, as_json: bo
         await store.sessions()  # a store that cannot be used is told before anything is made
         workspace = job.workspace or await _workspace(job)
         report = (job.report or new_folder("reports", job.plan.name)).absolute()
-        approver = approver_for(job.pool.values(), resumed=bool(resume), stream=stream)
+        sources = any(agent.sources for agent in job.plan.agents)
+        approver = approver_for(job.pool.values(), sources=sources, resumed=bool(resume), stream=stream)
         config = _config(job, model, store, workspace, report, approver)
         handle = None
         if resume is not None:

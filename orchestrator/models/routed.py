@@ -36,7 +36,7 @@ class RoutedModel:
             await close_model(model)
 
     def tool_schema(self, schema: str) -> str:
-        """Return a tool's schema as every one of the models takes it. Raises ValueError for one that some cannot take."""
+        """Return a tool's schema as every one of the models takes it. Raises ValueError for one that some do not."""
         for model in self._each():
             adapt = getattr(model, "tool_schema", None)
             schema = schema if adapt is None else adapt(schema)

@@ -47,7 +47,7 @@ def definitions(
                 role=spec.role,
                 instructions=spec.instructions,
                 skills=learned,
-                tools=ToolSet(direct=direct, states=states if staged <= set(spec.tools) else None),
+                tools=ToolSet(direct, spec.sources, states if staged <= set(spec.tools) else None),
                 children=children,
             )
         return known

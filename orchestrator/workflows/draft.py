@@ -13,6 +13,7 @@ from orchestrator.workflows.fault import FaultLog, Mark
 from orchestrator.workflows.plan import DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_ROUNDS, AgentSpec, Lend, Review, Step
 from orchestrator.workflows.schema import JSONValue, canonical, read_schema
 from orchestrator.workflows.section import Section, nearest, word_of
+from orchestrator.workflows.servers import read_servers
 
 __all__ = ["AGENT_KEYS", "AgentDraft", "ReviewDraft", "StepDraft", "read_agent", "read_step"]
 
@@ -20,7 +21,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MAX_CONCURRENT = 1000
 MAX_ROUNDS = 10
-AGENT_KEYS = ("role", "instructions", "tools", "skills", "children", "description")
+AGENT_KEYS = ("role", "instructions", "tools", "mcp", "skills", "children", "description")
 STEP_KEYS = ("id", "agent", "prompt", "needs", "for_each", "background", "output", "lend", "max_concurrent", "review")
 REVIEW_KEYS = ("by", "fix_by", "max_rounds", "lend", "prompt")
 
@@ -79,6 +80,7 @@ def read_agent(name: Scalar, body: Mapping, faults: FaultLog) -> AgentDraft:
         skills=names(section, "skills"),
         children=tuple(child.text for child in children),
         description=section.text("description"),
+        sources=tuple(read_servers(section)),
     )
     return AgentDraft(name.mark, spec, children, tools)
 

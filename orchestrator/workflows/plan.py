@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from actors.sources import MCPSource
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -68,6 +70,7 @@ class AgentSpec(msgspec.Struct, frozen=True):
     skills: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
     description: str = ""
+    sources: tuple[MCPSource, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -113,7 +116,12 @@ def digest_of(name: str, description: str, agents: tuple[AgentSpec, ...], steps:
     for part in parts:
         if part["review"] is None:
             del part["review"]  # as plans had it before there were reviews: their sessions go on
-    return hashlib.sha256(msgspec.json.encode((name, description, agents, parts))).hexdigest()
+    people = [msgspec.to_builtins(msgspec.structs.replace(agent, sources=())) for agent in agents]
+    for agent, person in zip(agents, people, strict=True):
+        del person["sources"]  # likewise
+        if agent.sources:
+            person["mcp"] = [source.declaration() for source in agent.sources]
+    return hashlib.sha256(msgspec.json.encode((name, description, people, parts))).hexdigest()
 
 
 def ready(plan: Plan, done: Collection[str], running: Collection[str]) -> tuple[Step, ...]:
