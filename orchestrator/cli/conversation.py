@@ -21,7 +21,7 @@ from orchestrator.cli.ending import Ending
 from orchestrator.cli.lines import Lines
 from orchestrator.cli.script import Script
 from orchestrator.cli.slash import Slash
-from orchestrator.events import Delta, Gap
+from orchestrator.events import Delta, Gap, Progressed
 from orchestrator.journal.records import Entry
 from orchestrator.turn import Stop, Turn
 
@@ -90,6 +90,8 @@ class Conversation:
                         self._talk.entry(entry)
             elif isinstance(event, Delta):
                 self._talk.delta(event)
+            elif isinstance(event, Progressed):
+                self._talk.progress(event)
             elif isinstance(event, Entry):
                 self._talk.entry(event)
             if self._screen.gone or self._root.gone:

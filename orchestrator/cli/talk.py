@@ -23,9 +23,9 @@ from orchestrator.journal.records import ActorRestarted, Noted, TurnAccepted, Tu
 from orchestrator.journal.state import SessionState
 
 if TYPE_CHECKING:
-    from actors.messages import ToolResult
+    from actors.messages import ToolCall, ToolResult
     from orchestrator.cli.screen import Screen
-    from orchestrator.events import Delta
+    from orchestrator.events import Delta, Progressed
     from orchestrator.journal.records import Entry, Record
 
 __all__ = ["Talk"]
@@ -47,6 +47,13 @@ class Talk:
     def delta(self, delta: Delta) -> None:
         """Tell a piece of an actor's text."""
         self._texts.piece(delta.actor, delta.text)
+
+    def progress(self, event: Progressed) -> None:
+        """Tell how far a call is, as its tool says."""
+        call = next((each for each in self._pending(event.actor) if each.id == event.call), None)
+        share = f"{event.done:g}" if event.total is None else f"{event.done:g} of {event.total:g}"
+        name = "a call" if call is None else one_line(clip(call.name, MAX_ARGUMENTS))
+        self._say(event.actor, f"{name}: {share}{f', {event.text}' if event.text else ''}")
 
     def entry(self, entry: Entry, *, aloud: bool = True) -> None:
         """Take an entry of the journal; tell it if it is to be told *aloud*."""
@@ -108,9 +115,7 @@ class Talk:
         return ", ".join(f"{each.child.rpartition('/')[2]} {each.status.value}" for each in owed)
 
     def _call(self, path: str, result: ToolResult) -> str:
-        actor = self.state.actors.get(path)
-        calls = () if actor is None else actor.loop.pending
-        arguments = next((call.arguments for call in calls if call.id == result.call_id), "")
+        arguments = next((call.arguments for call in self._pending(path) if call.id == result.call_id), "")
         call = f"{one_line(clip(result.name, MAX_ARGUMENTS))} {exact(clip(arguments, MAX_ARGUMENTS))}"
         if result.denial is not None:
             reason = result.text if result.text.startswith(result.denial.text) else result.denial.text
@@ -118,6 +123,11 @@ class Talk:
         if result.outcome is Outcome.OK:
             return f"{call} -> ok"
         return f"{call} -> {result.outcome.value}: {result.text}"
+
+    def _pending(self, path: str) -> tuple[ToolCall, ...]:
+        """Return the calls of the actor's last reply."""
+        actor = self.state.actors.get(path)
+        return () if actor is None else actor.loop.pending
 
     def _say(self, path: str, text: str) -> None:
         say(self._screen, path, text)

@@ -24,7 +24,7 @@ from actors.messages import (
 from orchestrator.cli.editor import Editor
 from orchestrator.cli.screen import Screen
 from orchestrator.cli.talk import Talk
-from orchestrator.events import Delta
+from orchestrator.events import Delta, Progressed
 from orchestrator.journal.records import ActorRestarted, ActorSpawned, Entry, TurnAccepted, TurnEnded
 from tests.cli.terminal import Sheet
 
@@ -223,3 +223,17 @@ def test_what_a_stream_cannot_encode_is_replaced_and_a_reader_that_is_gone_is_no
     screen = Screen(Gone(), paper, interactive=False)
     screen.flow("x")
     assert screen.gone
+
+
+def test_the_progress_of_a_call_is_told_with_its_name_and_how_far_it_is() -> None:
+    stage = Stage()
+    stage.turn(BOSS)
+    stage.add(BOSS, ModelReplied("t1", ModelReply("", (ToolCall("c1", "crawl"),))))
+    stage.talk.progress(Progressed(BOSS, "c1", 3, 10, "page\x1b[2J 3"))
+    stage.talk.progress(Progressed(BOSS, "c1", 0.5, None, ""))
+    stage.talk.progress(Progressed(BOSS, "gone", 1, 1, ""))
+    told = "\n".join(stage.lines)
+    assert "crawl: 3 of 10, page" in told
+    assert "crawl: 0.5\n" in told
+    assert "a call: 1 of 1" in told
+    assert "\x1b" not in told
