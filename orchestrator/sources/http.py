@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Callable, Mapping
 
 __all__ = ["http"]
@@ -13,6 +15,14 @@ __all__ = ["http"]
 CONNECT_S = 10.0
 READ_S = 300.0
 MAX_EVENT_BYTES = 16 * 1024 * 1024
+
+
+@lru_cache(maxsize=1)
+def tls() -> ssl.SSLContext:
+    """Return the one set of certificates that servers are checked against: reading it costs more than connecting."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 @asynccontextmanager
@@ -41,7 +51,7 @@ async def http(url: str, headers: Mapping[str, str], noted: Callable[[str], None
 
     client = httpx2.AsyncClient(
         headers=dict(headers),
-        transport=Watched(),
+        transport=Watched(verify=tls()),
         timeout=httpx2.Timeout(CONNECT_S, read=READ_S),
         event_hooks={"response": [look]},
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.bench import deciding, durable, memory, samples
 from tests.bench.counts import BATCHED, CALL, COUNTED, TURN, WRITE, counted
 from tests.bench.row import Row, alternate, compared
+from tests.bench.sources import started
 from tests.bench.streaming import streamed
 
 if TYPE_CHECKING:
@@ -130,5 +131,6 @@ FIGURES: dict[str, Callable[..., list[Row]]] = {
     "delegate": partial(fanout, "delegate", "delegate"),
     "decide": partial(decided, "decide"),
     "models": partial(streamed, "models"),
+    "sources": partial(started, "sources"),
     "import": partial(imported, "import"),
 }
