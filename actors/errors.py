@@ -70,5 +70,5 @@ class ToolFault(ActorError):
 class OutcomeUnknown(ToolFault):
     """Raised by a tool's own code when nobody can tell whether what was asked has happened.
 
-    The call's outcome is then ``unknown``, and a call that may have had an effect is not run again before that is known.
+    The call's outcome is then ``unknown``; one that may have had an effect is not run again before that is known.
     """

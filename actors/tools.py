@@ -14,19 +14,18 @@ from __future__ import annotations
 import enum
 import inspect
 import re
-import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import docstring_parser
-import msgspec
 
 from actors.errors import DefinitionError
 from actors.grants import Access, covers
 from actors.reshape import Reshape
 from actors.schema import EMPTY_SCHEMA, schema_faults, struct_schema
+from actors.signature import arguments_of, runner_of
 
 if TYPE_CHECKING:
     from actors.grants import Grants
@@ -231,7 +230,7 @@ def _from_function(function: Callable[..., Awaitable[Any]], access: Access, decl
     if not inspect.iscoroutinefunction(function):
         faults.append("it is not an async function; write 'async def', and hop to a thread inside for blocking work")
     texts = {param.arg_name: param.description or "" for param in documentation.params}
-    struct, context = _arguments(function, name, texts, faults)
+    struct, context = arguments_of(function, name, texts, faults, ToolContext)
     if faults:
         raise DefinitionError(f"tool {name!r}", tuple(faults))
     summary = "\n\n".join(filter(None, (documentation.short_description, documentation.long_description)))
@@ -240,73 +239,4 @@ def _from_function(function: Callable[..., Awaitable[Any]], access: Access, decl
         schema = struct_schema(struct)
     except (TypeError, ValueError) as error:
         raise DefinitionError(f"tool {name!r}", (f"a parameter's type has no JSON form: {error}",)) from error
-    return Tool(name, description, schema, access=access, run=_runner(function, struct, context), **fields)
-
-
-def _arguments(
-    function: Callable[..., Awaitable[Any]], name: str, texts: dict[str, str], faults: list[str]
-) -> tuple[type[msgspec.Struct], str | None]:
-    """Return the struct of *function*'s parameters, and the name of the one that takes the `ToolContext`."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        faults.append(f"a type hint cannot be resolved ({error}); import its name where the tool is defined")
-        hints = {}
-    fields: list[Any] = []
-    context: str | None = None
-    for parameter in inspect.signature(function).parameters.values():
-        hint = hints.get(parameter.name)
-        if hint is ToolContext:
-            context = parameter.name
-        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            faults.append(f"parameter {parameter.name!r} is positional-only or variadic; name each parameter")
-        elif hint is None:
-            faults.append(f"parameter {parameter.name!r} has no type hint that can be resolved")
-        else:
-            text = texts.get(parameter.name)
-            described = typing.Annotated[hint, msgspec.Meta(description=text)] if text else hint
-            default = () if parameter.default is parameter.empty else (_default(parameter.default),)
-            fields.append((parameter.name, described, *default))
-    if faults:
-        return msgspec.Struct, context
-    return msgspec.defstruct(
-        name.replace("-", "_").replace(".", "_"), fields, kw_only=True, forbid_unknown_fields=True
-    ), context
-
-
-def _default(value: Any) -> Any:
-    if isinstance(value, (list, dict, set)) and value:
-        return msgspec.field(default_factory=lambda: type(value)(value))
-    return value
-
-
-PLAIN = frozenset({str, int, float, bool, type(None), Any, list, dict})
-
-
-def _is_plain(hint: Any) -> bool:
-    """Tell whether JSON decodes straight to *hint*, so that no conversion is needed."""
-    if hint in PLAIN:
-        return True
-    origin = typing.get_origin(hint)
-    if origin is typing.Annotated:
-        return _is_plain(typing.get_args(hint)[0])
-    if origin is typing.Literal:
-        return True
-    if origin in (list, dict, typing.Union, types.UnionType):
-        return all(_is_plain(part) for part in typing.get_args(hint))
-    return False
-
-
-def _runner(function: Callable[..., Awaitable[Any]], struct: type[msgspec.Struct], context: str | None) -> Run:
-    plain = all(_is_plain(field.type) for field in msgspec.structs.fields(struct))
-
-    def run(ctx: ToolContext, arguments: Arguments) -> Awaitable[Any]:
-        values: Mapping[str, Any] = arguments
-        if not plain:
-            converted = msgspec.convert(arguments, struct)
-            values = {key: getattr(converted, key) for key in arguments}
-        if context is None:
-            return function(**values)
-        return function(**values, **{context: ctx})
-
-    return run
+    return Tool(name, description, schema, access=access, run=runner_of(function, struct, context), **fields)

@@ -43,7 +43,7 @@ class Desk:
             "read_skill": self.read_skill,
             "get_api_spec": self.get_api_spec,
             "find_tools": self.find_tools,
-            "read_source": self.read_source,
+            "read_source": read_source,
             "read_output": self.read_output,
             "search_output": self.search_output,
             "record_finding": self.record_finding,
@@ -78,18 +78,6 @@ class Desk:
             hint = f" Close names: {', '.join(sorted(close))}." if close else ""
             return Delivered(f"unknown=[{shown}].{hint} Your tools: {listed(catalog)}.", failed=True)
         return [spec(*catalog[name]) for name in sorted(set(wanted))]
-
-    async def read_source(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
-        """Return what a server offers beside its tools, or the list of it."""
-        name = arguments["source"]
-        uri, prompt, given = arguments.get("uri", ""), arguments.get("prompt", ""), arguments.get("arguments", {})
-        readable = {each.source.name: each for each in capability.member.resolved.origins if each.source.data}
-        connection = readable.get(name)
-        if connection is None:
-            return Delivered(
-                f"You can read nothing of {clip(name, MAX_NAME)!r}, only of: {listed(readable)}.", failed=True
-            )
-        return await connection.read(lambda client: client.read_data(uri, prompt, given))
 
     async def find_tools(self, capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
         """Return the tools of the turn's catalog that pass every filter, or the one that a reference names."""
@@ -146,6 +134,17 @@ class Desk:
         record = FixRecorded(number, arguments["path"], arguments["diff"], arguments.get("reason", ""))
         self._journal.append(capability.member.path, record)
         return f"fix {number} is on record"
+
+
+async def read_source(capability: Capability, _: ToolCall, arguments: Mapping[str, Any]) -> Any:
+    """Return what a server offers beside its tools, or the list of it."""
+    name = arguments["source"]
+    uri, prompt, given = arguments.get("uri", ""), arguments.get("prompt", ""), arguments.get("arguments", {})
+    readable = {each.source.name: each for each in capability.member.resolved.origins if each.source.data}
+    connection = readable.get(name)
+    if connection is None:
+        return Delivered(f"You can read nothing of {clip(name, MAX_NAME)!r}, only of: {listed(readable)}.", failed=True)
+    return await connection.read(lambda client: client.read_data(uri, prompt, given))
 
 
 def _known(name: str, catalog: Mapping[str, tuple[Registered, Verdict]]) -> str:

@@ -50,7 +50,7 @@ class Talk:
 
     def progress(self, event: Progressed) -> None:
         """Tell how far a call is, as its tool says."""
-        call = next((each for each in self._pending(event.actor) if each.id == event.call), None)
+        call = next((each for each in pending(self.state, event.actor) if each.id == event.call), None)
         share = f"{event.done:g}" if event.total is None else f"{event.done:g} of {event.total:g}"
         name = "a call" if call is None else one_line(clip(call.name, MAX_ARGUMENTS))
         self._say(event.actor, f"{name}: {share}{f', {event.text}' if event.text else ''}")
@@ -115,7 +115,7 @@ class Talk:
         return ", ".join(f"{each.child.rpartition('/')[2]} {each.status.value}" for each in owed)
 
     def _call(self, path: str, result: ToolResult) -> str:
-        arguments = next((call.arguments for call in self._pending(path) if call.id == result.call_id), "")
+        arguments = next((call.arguments for call in pending(self.state, path) if call.id == result.call_id), "")
         call = f"{one_line(clip(result.name, MAX_ARGUMENTS))} {exact(clip(arguments, MAX_ARGUMENTS))}"
         if result.denial is not None:
             reason = result.text if result.text.startswith(result.denial.text) else result.denial.text
@@ -124,10 +124,11 @@ class Talk:
             return f"{call} -> ok"
         return f"{call} -> {result.outcome.value}: {result.text}"
 
-    def _pending(self, path: str) -> tuple[ToolCall, ...]:
-        """Return the calls of the actor's last reply."""
-        actor = self.state.actors.get(path)
-        return () if actor is None else actor.loop.pending
-
     def _say(self, path: str, text: str) -> None:
         say(self._screen, path, text)
+
+
+def pending(state: SessionState, path: str) -> tuple[ToolCall, ...]:
+    """Return the calls of the last reply to the actor *path*."""
+    actor = state.actors.get(path)
+    return () if actor is None else actor.loop.pending
