@@ -11,7 +11,7 @@ import pytest
 
 from tests.contracts.public_api import MODULES, RECORD, public_attributes, public_names, render
 
-HEAVY = ("pydantic", "mcp", "starlette", "ray", "rich", "cyclopts")
+HEAVY = ("aiohttp", "httpx2", "pydantic", "mcp", "mcp_types", "starlette", "ray", "rich", "cyclopts")
 MAX_NAMES = 50
 
 
