@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrator.workflows.load import parse_plan
+from orchestrator.workspace.toolset import WORKSPACE_TOOLS
 from tests.contracts.tree import ROOT
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 DOCUMENTS = ("README.md", "ARCHITECTURE.md")
 SECONDS = 30
 FENCE = re.compile(r"^```python(?P<flag>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+YAML = re.compile(r"^```yaml\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = {"", "no-run"}
 
 
@@ -77,6 +80,21 @@ def test_every_python_block_compiles_and_carries_no_unknown_flag() -> None:
     assert {block.flag for block in found} <= FLAGS
     for block in found:
         compile(block.padded(), block.document, "exec")
+
+
+def test_the_readmes_workflow_is_a_plan_also_with_what_is_said_of_reviews_and_servers() -> None:
+    parts = [found["code"] for found in YAML.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+    whole, servers, review = sorted(parts, key=lambda part: ("name:" not in part, "review:" in part))
+    pool = {tool.name: tool for tool in WORKSPACE_TOOLS}
+    assert [step.id for step in parse_plan(whole, "README.md", pool=pool).steps] == ["plan", "each", "edit"]
+    agents = (
+        "agents:\n  critic: {role: reviewer, instructions: Judge.}\n  clerk:\n    role: run\n    instructions: Work.\n"
+    )
+    step = f"{review}  - id: each\n"
+    text = whole.replace("agents:\n", agents + servers, 1).replace("  - id: each\n", step, 1)
+    plan = parse_plan(text, "README.md", pool=pool)
+    assert [source.name for source in plan.agents[1].sources] == ["git", "search"]
+    assert plan.steps[0].review is not None
 
 
 def test_the_readme_opens_with_code_that_runs() -> None:
