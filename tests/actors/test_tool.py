@@ -166,3 +166,14 @@ def test_a_tool_is_allowed_by_grants_that_hold_its_authorities_and_access() -> N
     assert allowed_by(put, Grants(("workspace.*",), Access.WRITE))
     assert not allowed_by(put, Grants(("workspace.*",), Access.READ))
     assert not allowed_by(put, Grants(("workspace.read",), Access.WRITE))
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_time_limit_is_seconds_above_zero_and_no_number_stands_for_none(seconds: float) -> None:
+    with pytest.raises(DefinitionError, match="timeout_s is .*; give seconds above 0, or None for no limit"):
+        Tool("t", "Does it.", timeout_s=seconds)
+
+
+def test_a_tool_without_a_time_limit_of_its_own_has_the_usual_one_and_none_means_none() -> None:
+    assert Tool("t", "Does it.").timeout_s == 60.0
+    assert Tool("t", "Does it.", timeout_s=None).timeout_s is None
