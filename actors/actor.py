@@ -6,6 +6,7 @@ Rules:
 - Effects run inline. Several calls of one reply run in one task group, when the toolbox says that they may.
 - A message for the turn in flight is applied at arrival, between two effects of the loop. Every applied fact is
   recorded first; a call's result is recorded by the toolbox, at the moment it is known.
+- A final text that the definition has a schema for is judged by the owner, and its fault is part of the fact.
 - A stop cancels the task; what the cancelled code returns afterwards is not listened to. Code that swallows the
   cancellation is cancelled once more after the grace time, and after another one it is left behind, named.
 """
@@ -240,7 +241,7 @@ class Actor:
             offer.tools,
         )
         try:
-            return ModelReplied(turn, clean_reply(await self.model.reply(request, self._delta)))
+            reply = clean_reply(await self.model.reply(request, self._delta))
         except ModelError as error:
             return ModelFailed(turn, clean(str(error)))
         except asyncio.CancelledError:
@@ -248,6 +249,9 @@ class Actor:
             if task is None or task.cancelling():
                 raise
             return ModelFailed(turn, "the model's request was cancelled, and nobody asked to stop it")
+        if self.definition.output and not reply.calls:
+            return self.owner.judged(self.definition.output, turn, reply)
+        return ModelReplied(turn, reply)
 
     def _delta(self, piece: str | Note) -> None:
         """Hand on what the model tells while it answers; a note that comes when no turn is open goes nowhere."""

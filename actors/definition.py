@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from actors.answers import ASKED
 from actors.errors import DefinitionError
 from actors.intrinsics import CHILDREN, INTRINSIC, INTRINSICS, READING
 from actors.roles import ROLES
@@ -111,8 +112,9 @@ def _children(children: Iterable[AgentDefinition]) -> tuple[AgentDefinition, ...
 class AgentDefinition:
     """One agent, as data. Equal definitions have equal fingerprints; nothing about it changes after construction.
 
-    ``output`` is a JSON Schema as text for the final answer, or empty for free text. ``wake`` tells whether notices of
-    background children start a turn when the actor is idle, ``steer`` whether they join a turn in flight.
+    ``output`` is a JSON Schema as text for the final answer, or empty for free text. An answer that does not satisfy it
+    is corrected once, and the next one fails the turn. ``wake`` tells whether notices of background children start a
+    turn when the actor is idle, ``steer`` whether they join a turn in flight.
     ``tools`` keeps what was declared; ``offered`` holds all tools by name, the intrinsic ones included.
     """
 
@@ -162,7 +164,7 @@ class AgentDefinition:
             about = ((c.address, c.instructions.strip().partition("\n")[0][:160]) for c in self.children)
             parts.append("Agents you may start with delegate:\n" + _lines(about))
         if self.output:
-            parts.append(f"Answer with JSON that satisfies this schema, and nothing else:\n{self.output}")
+            parts.append(f"{ASKED}{self.output}")
         return "\n\n".join(part for part in parts if part)
 
 

@@ -7,6 +7,8 @@ Rules:
 - Every call is answered exactly once, directly after its reply, in call order; ids are unique in the whole history.
 - A reply cut by the output limit runs nothing. At the step limit the model is asked once more, without tools.
 - The same calls with the same results, again and again: the model is told once, then the turn ends.
+- A final answer that is judged not to be as asked is corrected once a turn, where the limits allow it; the next one
+  fails the turn. The judgement comes with the fact, so the loop knows no schema and a fold needs none.
 
 Phases and what moves them (the table `TRANSITIONS`):
 
@@ -25,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from actors.answers import correction
+from actors.ids import with_unique_ids
 from actors.messages import (
     AskModel,
     CallFinished,
@@ -33,7 +37,6 @@ from actors.messages import (
     Limits,
     ModelFailed,
     ModelReplied,
-    ModelReply,
     Note,
     Outcome,
     ReplyStop,
@@ -49,6 +52,7 @@ from actors.messages import (
     Usage,
 )
 from actors.repeats import Seen, count_pairs
+from actors.spending import spent
 from actors.text import clip
 
 if TYPE_CHECKING:
@@ -78,8 +82,9 @@ class LoopState(msgspec.Struct, frozen=True):
     """Everything the loop knows. ``history`` spans all turns; the rest is of the turn in flight.
 
     ``pending`` are the calls of the last reply, ``places`` their ids in order, ``answered`` a bit for each place that
-    has its answer, ``results`` the answers so far, ``seen`` the recent call and result pairs with their counts, ``ids``
-    every call id of the history, ``began`` where in the history the last turn begins.
+    has its answer, ``results`` the answers so far, ``seen`` the recent call and result pairs with their counts,
+    ``wrong`` the answer that was corrected in this turn, ``ids`` every call id of the history, ``began`` where in the
+    history the last turn begins.
     """
 
     phase: Phase = Phase.IDLE
@@ -96,6 +101,7 @@ class LoopState(msgspec.Struct, frozen=True):
     seen: Seen = ()
     warned: bool = False
     final: bool = False
+    wrong: str | None = None
     ids: frozenset[str] = frozenset()
     began: int = 0
 
@@ -145,10 +151,10 @@ def _replied(state: LoopState, fact: ModelReplied) -> Step:
     reply = fact.reply
     history, usage, steps = state.history, state.usage + reply.usage, state.steps + 1
     if not reply.calls:
-        return _answered(replace(state, history=(*history, reply), usage=usage, steps=steps), reply)
-    reply, ids = _with_unique_ids(reply, state)
+        return _answered(replace(state, history=(*history, reply), usage=usage, steps=steps), fact)
+    reply, ids = with_unique_ids(reply, state.ids, f"{state.turn}.{steps}")
     calls = reply.calls
-    spent = _spent(state.limits, usage)
+    over = spent(state.limits, usage)
     state = replace(
         state,
         phase=Phase.TOOLS,
@@ -160,8 +166,8 @@ def _replied(state: LoopState, fact: ModelReplied) -> Step:
         answered=0,
         ids=ids,
     )
-    if state.final or spent is not None:
-        return _end(_closed(_refuse(state, calls, NO_TOOLS)), spent or StopReason.MAX_STEPS, reply.text)
+    if state.final or over is not None:
+        return _end(_closed(_refuse(state, calls, NO_TOOLS)), over or StopReason.MAX_STEPS, reply.text)
     if reply.stop is ReplyStop.LENGTH:
         state, effects = _after_results(_refuse(state, calls, TRUNCATED))
         return state, (Note("output_truncated", f"{len(calls)} calls not run"), *effects)
@@ -179,17 +185,30 @@ def _start(state: LoopState) -> Step:
     return replace(state, usage=replace(usage, calls=usage.calls + len(run))), (RunCalls(run),)
 
 
-def _answered(state: LoopState, reply: ModelReply) -> Step:
+def _answered(state: LoopState, fact: ModelReplied) -> Step:
     """The model gave a text and no calls."""
+    text, cut, detail = fact.answer or fact.reply.text, fact.reply.stop is ReplyStop.LENGTH, fact.fault
+    if cut:
+        detail = f"{CUT_ANSWER}; {detail}" if detail else CUT_ANSWER
     if state.final:
-        return _end(state, StopReason.MAX_STEPS, reply.text)
-    cut = reply.stop is ReplyStop.LENGTH
-    if state.steered:
-        spent = _spent(state.limits, state.usage)
-        state, effects = _ask(state) if spent is None else _end(state, spent, reply.text)
+        return _end(state, StopReason.MAX_STEPS, text, detail)
+    over: StopReason | None = StopReason.COMPLETED
+    wrong = fact.fault != "" and not state.steered
+    if wrong and (state.wrong is not None or fact.reply.stop is ReplyStop.REFUSED):
+        over = StopReason.FAILED
+    elif wrong or state.steered:
+        over = spent(state.limits, state.usage)
+    if over is not None:
+        state, effects = _end(state, over, text, detail)
     else:
-        state, effects = _end(state, StopReason.COMPLETED, reply.text, CUT_ANSWER if cut else "")
+        state, effects = _correct(state, text, detail) if wrong else _ask(state)
     return state, (Note("output_truncated", "the answer"), *effects) if cut else effects
+
+
+def _correct(state: LoopState, text: str, fault: str) -> Step:
+    """The final text is not as asked: say so and go on."""
+    state, effects = _ask(replace(state, wrong=text, history=(*state.history, Said(correction(fault)))))
+    return state, (Note("wrong_answer", f"the answer was sent back: {fault}"), *effects)
 
 
 def _failed(state: LoopState, fact: ModelFailed) -> Step:
@@ -258,34 +277,13 @@ def _closed(state: LoopState, seen: Seen | None = None) -> LoopState:
 
 
 def _end(state: LoopState, reason: StopReason, output: str, detail: str = "") -> Step:
-    """End the turn. What was sent and not taken up stays in the history, so nothing said is lost."""
+    """End the turn. What was sent and not taken up stays in the history, so nothing said is lost.
+
+    A turn that ends in its correction keeps the answer that was to be corrected.
+    """
     history = (*state.history, *map(Said, state.steered)) if state.steered else state.history
     ended = LoopState(turn=state.turn, history=history, ids=state.ids, began=state.began)
-    return ended, (EndTurn(state.turn, reason, output, state.usage, detail),)
-
-
-def _spent(limits: Limits, usage: Usage) -> StopReason | None:
-    """Tell which limit of the turn is used up, if one is."""
-    if limits.tokens is not None and usage.tokens >= limits.tokens:
-        return StopReason.MAX_TOKENS
-    if limits.money is not None and usage.money is not None and usage.money >= limits.money:
-        return StopReason.MAX_MONEY
-    return None
-
-
-def _with_unique_ids(reply: ModelReply, state: LoopState) -> tuple[ModelReply, frozenset[str]]:
-    """Keep the provider's ids where they are unique in the whole history; name the other calls by step and place."""
-    ids = set(state.ids)
-    calls: list[ToolCall] = []
-    for place, call in enumerate(reply.calls):
-        known = call.id
-        if not known or known in ids:
-            known = f"{state.turn}.{state.steps + 1}.{place + 1}"
-            while known in ids:
-                known += "x"
-        ids.add(known)
-        calls.append(call if known == call.id else ToolCall(known, call.name, call.arguments))
-    return replace(reply, calls=tuple(calls)), frozenset(ids)
+    return ended, (EndTurn(state.turn, reason, output or state.wrong or "", state.usage, detail),)
 
 
 TRANSITIONS: dict[tuple[Phase, type], Callable[[LoopState, Any], Step]] = {

@@ -223,11 +223,13 @@ class TurnOpened(msgspec.Struct, frozen=True, tag="turn_opened"):
     limits: Limits = Limits()
 
 
-class ModelReplied(msgspec.Struct, frozen=True, tag="model_replied"):
-    """The model answered."""
+class ModelReplied(msgspec.Struct, frozen=True, omit_defaults=True, tag="model_replied"):
+    """The model answered. *fault*: why its text is not the JSON asked for; *answer*: the JSON inside its fence."""
 
     turn: str
     reply: ModelReply
+    fault: str = ""
+    answer: str = ""
 
 
 class ModelFailed(msgspec.Struct, frozen=True, tag="model_failed"):

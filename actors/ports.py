@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.actor import Actor
-    from actors.messages import EndTurn, Fact, ModelReply, Note, ToolResult
+    from actors.messages import EndTurn, Fact, ModelReplied, ModelReply, Note, ToolResult
 
 __all__ = ["Model", "ModelError", "ModelRequest", "Offer", "OfferedTool", "Owner", "Toolbox", "clean_reply"]
 
@@ -93,6 +93,12 @@ class Owner(Protocol):
 
     def recorded(self, actor: Actor, fact: Fact) -> None:
         """A fact is about to be applied: record it."""
+
+    def judged(self, schema: str, turn: str, reply: ModelReply) -> ModelReplied:
+        """A reply without calls came in for *turn*, and *schema* is asked for: return it as a fact that says its fault.
+
+        Never waits, never raises.
+        """
 
     def offered(self, actor: Actor, offer: Offer) -> None:
         """A model request with this offer is about to be sent."""

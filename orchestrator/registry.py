@@ -20,12 +20,13 @@ from actors.intrinsics import INTRINSICS
 from actors.ports import OfferedTool
 from actors.roles import ROLES
 from actors.schema import canonical, digest
+from actors.text import clip
 from actors.tools import Tool
 from orchestrator.errors import ResolutionFailed
 from orchestrator.sources.connection import Connection
 from orchestrator.sources.origin import Origin
 from orchestrator.sources.taking import take
-from orchestrator.validators import answer_fault, compile_schema
+from orchestrator.validators import UnusableSchema, answer_fault, compile_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -233,6 +234,11 @@ class Gathered:
 
     def finish(self, definition: AgentDefinition) -> Resolved:
         """Return the definition resolved. Raises `ResolutionFailed` with every fault."""
+        if definition.output:
+            try:
+                compile_schema(definition.output)
+            except UnusableSchema as error:
+                self._faults.append(f"its output schema cannot be used: {clip(error.message, MAX_FAULT)}")
         for name, owners in self._owners.items():
             if len(owners) > 1:
                 who = ", ".join(map(repr, owners))

@@ -52,6 +52,7 @@ from orchestrator.results import Results
 from orchestrator.running import Runner
 from orchestrator.stopping import Stopping
 from orchestrator.telemetry import log
+from orchestrator.validators import judged
 from orchestrator.waits import Waits
 
 if TYPE_CHECKING:
@@ -90,10 +91,9 @@ class Supervisor:
         self.deadlines = Deadlines(self.clock)
         self._model = gated(config.model, config.limits.model_requests)
         self._events = events
-        self.waits = Waits()
-        self.results = Results(self)
-        self.stops = Stopping(self)
-        self.crashes = Crashes(self)
+        self.judged = judged
+        self.waits, self.results = Waits(), Results(self)
+        self.stops, self.crashes = Stopping(self), Crashes(self)
         self.tasks: set[asyncio.Task[Any]] = set()
         self.limited = TurnLimits(self.clock, self.deadlines)
         consents, principal, asks = Consents(journal, self.clock), config.principal, bool(config.approver)

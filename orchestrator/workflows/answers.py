@@ -14,7 +14,8 @@ import msgspec
 
 from actors.text import clip
 from orchestrator.journal.work import FixAnswer, ReviewFinding, Severity, Verdict
-from orchestrator.workflows.schema import JSONValue, canonical, output_faults
+from orchestrator.validators import MAX_FAULT, MAX_FAULTS, answer_faults, value_faults
+from orchestrator.workflows.schema import JSONValue, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,6 @@ __all__ = [
     "REVIEW",
     "FixesAnswer",
     "ReviewAnswer",
-    "answer_faults",
     "decoded",
     "fixes_faults",
     "read_fixes",
@@ -32,8 +32,6 @@ __all__ = [
     "review_faults",
 ]
 
-MAX_FAULTS = 5
-MAX_SHOWN = 300
 MAX_FINDINGS = 50
 
 
@@ -106,21 +104,6 @@ def decoded(output: str) -> Any:
         return output
 
 
-def answer_faults(schema: str, output: str) -> tuple[str, ...]:
-    """Return why *output* is not the JSON that *schema* asks for, at most five bounded sentences; none when it is.
-
-    An empty *schema* asks for nothing.
-    """
-    if not schema:
-        return ()
-    try:
-        faults = output_faults(schema, msgspec.json.decode(output))
-    except (ValueError, RecursionError) as error:
-        shown = output if len(output) <= MAX_SHOWN else f"{output[:MAX_SHOWN]}…"
-        return (f"the answer is not the JSON that was asked for ({error}): {shown}",)
-    return tuple(clip(fault, MAX_SHOWN) for fault in faults[:MAX_FAULTS])
-
-
 def review_faults(output: str) -> tuple[str, ...]:
     """Return why *output* is no review; none when it is."""
     faults = answer_faults(REVIEW, output)
@@ -149,8 +132,8 @@ def fixes_faults(ids: tuple[str, ...], schema: str, output: str) -> tuple[str, .
     if "output" in answer and not schema and not isinstance(answer["output"], str):
         found.append("output: the step's output is text, and this is not")
     elif "output" in answer and schema:
-        found += [f"output: {fault}" for fault in output_faults(schema, answer["output"])]
-    return tuple(clip(fault, MAX_SHOWN) for fault in found[:MAX_FAULTS])
+        found += [f"output: {fault}" for fault in value_faults(schema, answer["output"])]
+    return tuple(clip(fault, MAX_FAULT) for fault in found[:MAX_FAULTS])
 
 
 def _twice(ids: Iterable[str]) -> Iterable[str]:

@@ -22,7 +22,8 @@ import msgspec
 
 from actors.messages import Limits
 from orchestrator.journal.work import Stage, StepFinished
-from orchestrator.workflows.answers import answer_faults, decoded
+from orchestrator.validators import answer_faults
+from orchestrator.workflows.answers import decoded
 from orchestrator.workflows.company import Company
 from orchestrator.workflows.leftovers import clear
 from orchestrator.workflows.outcome import StepOutcome, Waits, WorkflowResult

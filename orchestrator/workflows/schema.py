@@ -1,4 +1,4 @@
-"""JSON Schemas of step outputs: from YAML nodes to canonical JSON, checked, and asked what a path leads to.
+"""JSON Schemas of step outputs: from YAML nodes to canonical JSON, and asked what a path leads to.
 
 A scalar in a schema is read as JSON reads it: ``true``, ``false``, ``null`` and JSON numbers when written
 plain, text otherwise; so ``on``, ``1_000`` and dates are text. Nothing is ever fetched for a ``$ref``.
@@ -12,12 +12,13 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from orchestrator.validators import UnusableSchema, compile_schema
 from orchestrator.workflows.document import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from orchestrator.workflows.fault import FaultLog, Mark
 
-__all__ = ["Finding", "JSONValue", "canonical", "find", "is_array", "output_faults", "read_schema"]
+__all__ = ["Finding", "JSONValue", "canonical", "find", "is_array", "read_schema"]
 
 JSONValue: TypeAlias = "bool | int | float | str | list[JSONValue] | dict[str, JSONValue] | None"
 
@@ -79,14 +80,10 @@ def number_of(node: Scalar, faults: FaultLog) -> JSONValue:
 
 def schema_fault(schema: dict[str, JSONValue]) -> tuple[tuple[str, ...], str]:
     """Return where in *schema* it is not valid and why, or an empty reason."""
-    import jsonschema_rs  # its import costs more than most runs need
-
     try:
-        jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
-    except jsonschema_rs.ValidationError as error:
-        return tuple(map(str, error.instance_path)), error.message
-    except ValueError as error:
-        return (), str(error).partition("\n")[0]
+        compile_schema(canonical(schema))
+    except UnusableSchema as error:
+        return error.path, error.message
     return (), ""
 
 
@@ -100,17 +97,6 @@ def mark_of(node: Node, path: tuple[str, ...]) -> Mark:
         else:
             break
     return node.mark
-
-
-def output_faults(schema: str, value: JSONValue) -> tuple[str, ...]:
-    """Return why *value* is not what the canonical JSON *schema* asks for, one sentence each; none when it is."""
-    import jsonschema_rs  # its import costs more than most runs need
-
-    validator = jsonschema_rs.validator_for(json.loads(schema), validate_formats=True, offline=True)
-    return tuple(
-        f"{'.'.join(map(str, error.instance_path)) or 'the output'}: {error.message}"
-        for error in validator.iter_errors(value)
-    )
 
 
 def find(schema: JSONValue, path: tuple[str, ...]) -> dict[str, JSONValue] | Finding:

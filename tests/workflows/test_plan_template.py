@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.workflows.schema import Finding, find, output_faults
+from orchestrator.validators import value_faults
+from orchestrator.workflows.schema import Finding, find
 from orchestrator.workflows.template import ReferenceMissing, render, select
 
 OUTPUTS: dict[str, object] = {"plan": {"files": [{"path": "ä"}, {"path": "b"}], "n": 1}, "text": "plain {item}"}
@@ -89,8 +90,8 @@ def test_a_schema_says_what_a_path_leads_to(schema: dict[str, object], path: tup
 
 def test_an_output_is_held_against_its_schema() -> None:
     schema = '{"properties":{"n":{"type":"integer"}},"required":["m"],"type":"object"}'
-    assert output_faults(schema, {"n": 1, "m": 2}) == ()
-    assert sorted(output_faults(schema, {"n": "x"})) == [
+    assert value_faults(schema, {"n": 1, "m": 2}) == ()
+    assert sorted(value_faults(schema, {"n": "x"})) == [
         'n: "x" is not of type "integer"',
         'the output: "m" is a required property',
     ]

@@ -7,11 +7,11 @@ import pytest
 
 from actors.text import clip
 from orchestrator.journal.work import FixAnswer, ReviewFinding, Severity, Verdict
+from orchestrator.validators import answer_faults
 from orchestrator.workflows.answers import (
     FIXES,
     REVIEW,
     FixesAnswer,
-    answer_faults,
     decoded,
     fixes_faults,
     read_fixes,
