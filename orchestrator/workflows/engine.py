@@ -6,8 +6,8 @@ Rules:
   actors of their own below it, at most ``max_concurrent`` items at once.
 - A step is on record before its turn is accepted and after it has ended, so a resumed run does again nothing that
   finished, waits for what is in flight, and starts what never began. A start whose turn was never accepted is void.
-- An answer that is not as the step's schema asks gets one correction. A step with a ``review`` is done once its
-  reviewer has accepted it.
+- A step's schema is told with its prompt. An answer that is not as it asks gets one correction. A step with a
+  ``review`` is done once its reviewer has accepted it.
 - A step that fails fails what needs it. A *background* step's failure is told and does not fail the run, which waits
   for it; only what needs the output that is not there fails with it.
 """
@@ -29,7 +29,7 @@ from orchestrator.workflows.leftovers import clear
 from orchestrator.workflows.outcome import StepOutcome, Waits, WorkflowResult
 from orchestrator.workflows.plan import ready
 from orchestrator.workflows.rounds import Rounds
-from orchestrator.workflows.telling import Case
+from orchestrator.workflows.telling import Case, step_text
 from orchestrator.workflows.template import ReferenceMissing, render, select
 from orchestrator.workflows.turns import Done, Place, Task, Turns
 
@@ -162,12 +162,13 @@ class Engine:
         """Have a step without items, or one item, worked on and reviewed, as far as the record does not tell."""
         fill = partial(render, item=item, outputs=self._outputs)
         faults = partial(answer_faults, step.output)
-        task = Task(Place(key), partial(fill, step.prompt), faults, step.output, step.lend)
+        text = lambda: step_text(fill(step.prompt), step.output)  # noqa: E731
+        task = Task(Place(key), text, faults, step.output, step.lend)
         async with self._company.seat(step, key, Stage.WORK) as member:
             done = await self._turns.ask(task, member)
         if not done.fault and step.review is not None:
             try:
-                case = Case(key, fill(step.prompt), fill(step.review.prompt))
+                case = Case(key, fill(step.prompt), fill(step.review.prompt), step.output)
                 done = await self._rounds.hold(step, step.review, case, done.output)
             except ReferenceMissing as missing:
                 done = Done(done.output, str(missing))

@@ -6,7 +6,8 @@ Rules:
   was never accepted is void.
 - A loan is made for exactly the turn that does the work and ends with it. A correction is lent nothing: it is to
   answer, not to act. A loan that is refused fails the step before the turn is on record.
-- An answer that is not as asked gets one correction, which is told what is wrong. The second answer counts.
+- An answer that is not as asked gets one correction, which is told what is wrong. The second answer counts. JSON that
+  is asked for may stand in a fence, here as in a turn of an agent with a schema of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import attrs
 import msgspec
 
+from actors.answers import unfenced
 from actors.errors import MailboxFull
 from actors.grants import Access, Grants
 from actors.messages import Limits, StopReason, TurnOrigin
@@ -110,7 +112,7 @@ class Turns:
         turn = self._on_record(task.place, again=bool(again))
         ended = self._journal.state.step_ends.get(turn)
         if ended is not None:
-            return End(ended.reason, ended.output, ended.detail)
+            return self._end(task, ended.reason, ended.output, ended.detail)
         if not turn:
             try:
                 turn = self._begin(task, member, again)
@@ -119,7 +121,10 @@ class Turns:
         result = await self._supervisor.results.wait(member, turn)
         if result.stop_reason is StopReason.SUSPENDED:
             raise asyncio.CancelledError if self._supervisor.closing else Waits
-        return End(result.stop_reason, result.output, "; ".join(result.diagnostics))
+        return self._end(task, result.stop_reason, result.output, "; ".join(result.diagnostics))
+
+    def _end(self, task: Task, reason: StopReason, output: str, detail: str) -> End:
+        return End(reason, unfenced(output) if task.schema else output, detail)
 
     def _on_record(self, place: Place, *, again: bool) -> str:
         """Return the turn that was started for *place*, or an empty text."""

@@ -12,6 +12,7 @@ from orchestrator.models.function import FunctionModel
 from orchestrator.runtime import RuntimeConfig
 from orchestrator.workflows.load import parse_plan
 from orchestrator.workflows.run import WorkflowRun
+from orchestrator.workflows.telling import bare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -65,12 +66,12 @@ def always(answer: Any) -> Any:
 
 
 def in_turn(request: ModelRequest) -> tuple[str, list[ToolResult], int]:
-    """What the present turn was asked, the results of its calls so far, and how often it has answered."""
+    """What the present turn was asked, without a schema, the results of its calls so far, how often it has answered."""
     begin = max(at for at, item in enumerate(request.history) if isinstance(item, Said))
     said, items = request.history[begin], request.history[begin + 1 :]
     assert isinstance(said, Said)
     results = [result for item in items if isinstance(item, Results) for result in item.results]
-    return said.text, results, sum(isinstance(item, ModelReply) for item in items)
+    return bare(said.text), results, sum(isinstance(item, ModelReply) for item in items)
 
 
 def of(result: WorkflowResult, key: str) -> StepOutcome:

@@ -10,6 +10,7 @@ import pytest
 from actors.messages import ModelReply, StopReason, TurnOrigin
 from orchestrator.journal.records import ActorExited, LoanMade, TurnAccepted, TurnEnded
 from orchestrator.journal.work import Stage, StageStarted, StepFinished, StepStarted
+from orchestrator.workflows.telling import bare
 from tests.workflows.playing import Piece, in_turn, of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ async def test_each_item_is_corrected_for_itself_by_its_own_actor_which_goes_whe
     )
 
     def slow(request: ModelRequest) -> str:
-        first = request.history[0].text  # type: ignore[union-attr]
+        first = bare(request.history[0].text)  # type: ignore[union-attr]
         return {"fine": "1", "slow": "2" if said(request) else "x", "never": "y"}[first]
 
     it = Piece(AGENTS + steps, a='["fine","slow","never"]', b=slow)

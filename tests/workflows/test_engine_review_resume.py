@@ -21,6 +21,7 @@ from orchestrator.journal.work import (
     StepFinished,
 )
 from orchestrator.models.function import call
+from orchestrator.workflows.telling import bare
 from tests.supervision.scene import cut
 from tests.workflows.playing import Piece, in_turn, of
 from tests.workflows.reviewing import fixes, given, verdict
@@ -76,7 +77,7 @@ class Desk:
         return in_turn(request)[0] if in_turn(request)[0].startswith("end") else '["a"]'
 
     def work(self, request: ModelRequest) -> Any:
-        text = request.history[0].text  # type: ignore[union-attr]
+        text = bare(request.history[0].text)  # type: ignore[union-attr]
         return f'"{text}"' if said(request) else text  # the first answer is not as asked
 
     def review(self, request: ModelRequest) -> Any:

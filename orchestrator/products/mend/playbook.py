@@ -15,7 +15,7 @@ from actors.messages import ModelReply, Outcome, Results, Said, ToolCall
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.products.mend.edits import apply_fixes
 from orchestrator.products.mend.linter import Finding
-from orchestrator.workflows.telling import CORRECTION
+from orchestrator.workflows.telling import CORRECTION, bare
 from orchestrator.workspace.patch import make
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Turn:
     def __init__(self, request: ModelRequest) -> None:
         begin = max(index for index, item in enumerate(request.history) if isinstance(item, Said))
         first = request.history[begin]
-        self.text = first.text if isinstance(first, Said) else ""
+        self.text = bare(first.text) if isinstance(first, Said) else ""
         said = (item.text for item in request.history[:begin] if isinstance(item, ModelReply) and not item.calls)
         self.last = tuple(said)[-1:]
         items = request.history[begin + 1 :]
