@@ -19,6 +19,7 @@ from actors.messages import (
     ModelFailed,
     ModelReplied,
     ModelReply,
+    Note,
     Outcome,
     ReplyStop,
     Results,
@@ -52,16 +53,18 @@ LIMITS = st.builds(
     repeats=st.integers(1, 3),
 )
 REPLIES = st.builds(ModelReply, TEXTS, st.lists(CALLS, max_size=4).map(tuple), st.sampled_from(ReplyStop), USAGES)
+FAULTS = st.sampled_from(["", "", "not as asked"])
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(TurnOpened, TURNS, TEXTS, limits=LIMITS),
-    st.builds(ModelReplied, TURNS, REPLIES),
+    st.builds(ModelReplied, TURNS, REPLIES, FAULTS, TEXTS),
     st.builds(ModelFailed, TURNS, TEXTS),
     st.builds(CallFinished, TURNS, st.builds(ToolResult, IDS, NAMES, TEXTS, st.sampled_from(Outcome))),
     st.builds(Steered, TURNS, TEXTS),
     st.builds(TurnStopped, TURNS, st.sampled_from(StopReason)),
 )
 # Facts as they come in life: the answer to what the loop asked, now and then something else.
-CHOICES = st.lists(st.tuples(REPLIES, st.booleans(), FACTS, st.integers(0, 5), LIMITS), max_size=30)
+CHOICES = st.lists(st.tuples(REPLIES, st.booleans(), FACTS, st.integers(0, 5), LIMITS, FAULTS), max_size=30)
+Choice = tuple[ModelReply, bool, Fact, int, Limits, str]
 
 
 def check(history: tuple[Item, ...], *, open_end: bool) -> None:
@@ -91,15 +94,15 @@ def check_state(state: LoopState) -> None:
         assert unanswered(state)
 
 
-def turn_of_life(state: LoopState, choice: tuple[ModelReply, bool, Fact, int, Limits]) -> Fact:
+def turn_of_life(state: LoopState, choice: Choice) -> Fact:
     """The fact that answers what the loop asked, or, where the choice says so, any other."""
-    reply, natural, other, pick, limits = choice
+    reply, natural, other, pick, limits, fault = choice
     if not natural:
         return other
     if state.phase is Phase.IDLE:
         return TurnOpened("t1", "go", limits=limits)
     if state.phase is Phase.MODEL:
-        return ModelReplied(state.turn, reply)
+        return ModelReplied(state.turn, reply, fault)
     call = unanswered(state)[pick % len(unanswered(state))]
     return CallFinished(state.turn, ToolResult(call.id, call.name, "same"))
 
@@ -116,7 +119,7 @@ def test_no_sequence_of_facts_raises_and_the_history_is_always_well_paired(facts
 @pytest.mark.requirement("I15")
 @given(CHOICES)
 def test_a_life_of_answers_and_interruptions_keeps_history_and_effects_in_step(
-    choices: list[tuple[ModelReply, bool, Fact, int, Limits]],
+    choices: list[Choice],
 ) -> None:
     state: LoopState = IDLE
     for choice in choices:
@@ -133,6 +136,21 @@ def test_a_life_of_answers_and_interruptions_keeps_history_and_effects_in_step(
         for effect in made:
             if isinstance(effect, RunCalls):
                 assert effect.calls == unanswered(state)
+
+
+@given(CHOICES)
+def test_no_turn_is_corrected_twice_and_none_that_completes_has_an_answer_with_a_fault(choices: list[Choice]) -> None:
+    state, corrected = IDLE, 0
+    for choice in choices:
+        fact = turn_of_life(state, choice)
+        state, made = advance(state, fact)
+        if isinstance(fact, TurnOpened) and made:
+            corrected = 0
+        corrected += sum(isinstance(effect, Note) and effect.kind == "wrong_answer" for effect in made)
+        assert corrected <= 1
+        for effect in made:
+            if isinstance(fact, ModelReplied) and isinstance(effect, EndTurn):
+                assert fact.fault == "" or effect.reason is not StopReason.COMPLETED
 
 
 @given(st.lists(FACTS, max_size=25))
@@ -159,17 +177,15 @@ def test_facts_that_were_written_down_and_read_back_give_the_same_history(facts:
 
 
 @given(CHOICES, LIMITS)
-def test_with_limits_every_turn_comes_to_its_end(
-    choices: list[tuple[ModelReply, bool, Fact, int, Limits]], limits: Limits
-) -> None:
+def test_with_limits_every_turn_comes_to_its_end(choices: list[Choice], limits: Limits) -> None:
     steps = limits.steps or 4
     state, _ = advance(IDLE, TurnOpened("t1", "go", limits=msgspec.structs.replace(limits, steps=steps)))
-    replies = [reply for reply, *_ in choices] or [ModelReply("x")]
+    replies = [(reply, fault) for reply, *_, fault in choices] or [(ModelReply("x"), "")]
     for n in range(4 * steps + 8):
         if state.phase is Phase.IDLE:
             break
-        reply = msgspec.structs.replace(replies[n % len(replies)], text=str(n))
-        state, _ = advance(state, ModelReplied("t1", reply))
+        reply, fault = replies[n % len(replies)]
+        state, _ = advance(state, ModelReplied("t1", msgspec.structs.replace(reply, text=str(n)), fault))
         for call in unanswered(state):
             state, _ = advance(state, CallFinished("t1", ToolResult(call.id, call.name, f"{n}")))
     assert state.phase is Phase.IDLE

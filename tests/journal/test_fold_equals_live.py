@@ -122,7 +122,7 @@ def playbook(boss: list[list[str]], worker: list[list[str]], crashes: list[bool]
         number = len([item for item in request.history if type(item).__name__ == "ModelReply"])
         batch = plan[number] if number < len(plan) else []
         calls = [told(name, number) for name in batch if request.agent == "boss" or not name.startswith("delegate")]
-        return calls or "text"
+        return calls or ("1" if number % 3 == 2 else "text")
 
     return play
 
@@ -134,15 +134,15 @@ def told(name: str, number: int) -> Any:
 
 
 @pytest.mark.requirement("I15")
-@given(boss=answers, worker=answers, steps=actions)
+@given(boss=answers, worker=answers, steps=actions, schema=st.sampled_from(["", '{"type":"integer"}']))
 @settings(max_examples=60)
 async def test_every_prefix_of_a_random_sessions_journal_folds_to_the_live_state(
-    boss: list[list[str]], worker: list[list[str]], steps: list[str]
+    boss: list[list[str]], worker: list[list[str]], steps: list[str], schema: str
 ) -> None:
     gate, clock = asyncio.Event(), ManualClock()
     crashes: list[bool] = []
     tools = toolset(gate)
-    definition = agent("boss", *tools, children=[agent("worker", *tools)])
+    definition = agent("boss", *tools, children=[agent("worker", *tools, output=schema)], output=schema)
     shadow = Shadow()
     with pytest.MonkeyPatch.context() as monkeypatch:
         shadow.watch(monkeypatch)

@@ -53,7 +53,7 @@ ROOMS = {
         ("tests/proof/test_mutants_grants.py", "tests/actors/test_grants.py"),
     ),
     "loop": Room(
-        ("actors/loop.py", "actors/repeats.py"),
+        ("actors/loop.py", "actors/repeats.py", "actors/ids.py", "actors/spending.py", "actors/answers.py"),
         ("tests/proof/test_mutants_loop.py", "tests/actors/test_loop.py", "tests/actors/test_loop_properties.py"),
     ),
     "fold": Room(

@@ -57,6 +57,42 @@ async def test_a_wrong_answer_that_is_put_right_is_the_steps_output_and_the_acto
     assert [turn.origin for turn in await it.records(TurnAccepted)] == [TurnOrigin.STEP, TurnOrigin.STEP]
 
 
+async def test_a_step_is_told_its_schema_before_its_first_answer_and_a_reviewer_of_the_step_as_well() -> None:
+    heard: list[str] = []
+
+    def play(request: ModelRequest) -> str:
+        heard.append(request.history[0].text)  # type: ignore[union-attr]
+        return '{"n":1}'
+
+    def review(request: ModelRequest) -> str:
+        heard.append(request.history[0].text)  # type: ignore[union-attr]
+        return '{"verdict":"accepted","findings":[]}'
+
+    text = AGENTS.replace(
+        "steps:", '  r: {role: reviewer, instructions: "x"}\n  f: {role: fixer, instructions: "x"}\nsteps:'
+    )
+    it = Piece(text + ONE[:-1] + ", review: {by: r, fix_by: f}}", a=play, r=review)
+    async with asyncio.timeout(5):
+        assert of(await it.play(), "one").ok
+    schema = '{"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}'
+    assert heard[0] == f"1\n\nAnswer with JSON that satisfies this schema, and nothing else:\n{schema}"
+    assert f'"output_schema":{schema}' in heard[1]
+    assert '"asked":"1"' in heard[1]
+
+
+async def test_json_in_one_fence_is_the_output_of_its_step_without_the_fence() -> None:
+    it = Piece(AGENTS + ONE, a=lambda _: '```json\n{"n": 1}\n```')
+    async with asyncio.timeout(5):
+        outcome = of(await it.play(), "one")
+    assert (outcome.ok, outcome.output) == (True, '{"n": 1}')
+    assert await it.records(StageStarted) == []
+    (end,) = await it.records(TurnEnded)
+    assert end.output == '```json\n{"n": 1}\n```'
+    it = Piece(AGENTS + '- {id: one, agent: a, prompt: "1"}', a=lambda _: "```\n1\n```")
+    async with asyncio.timeout(5):
+        assert of(await it.play(), "one").output == "```\n1\n```"
+
+
 @pytest.mark.parametrize(
     "answers, detail",
     [(("no json", '{"n":"1"}'), 'n: "1" is not of type "integer"'), (("{}", "no json"), "the answer is not the JSON")],

@@ -19,7 +19,7 @@ from orchestrator.workflows.answers import (
     review_faults,
 )
 from orchestrator.workflows.review import Item, ItemState
-from orchestrator.workflows.telling import Case, correction, fix_text, review_text
+from orchestrator.workflows.telling import Case, bare, correction, fix_text, review_text, step_text
 from tests.workflows.reviewing import finding, fixes, verdict
 
 LIST = '{"type":"array"}'
@@ -162,6 +162,26 @@ def test_a_correction_names_what_is_wrong_and_shows_a_schema_that_is_short_enoug
     assert told.endswith(LIST)
     assert correction(("x",), "[" * 8000).endswith("[" * 8000)
     assert correction(("x",), "[" * 8001).endswith("to be done in this turn.")
+
+
+def test_a_steps_schema_stands_behind_its_prompt_and_can_be_taken_off_again() -> None:
+    line = "Answer with JSON that satisfies this schema, and nothing else:"
+    assert step_text("p", LIST) == f"p\n\n{line}\n{LIST}"
+    assert step_text("p", "") == "p"
+    assert step_text("p", "[" * 8000).endswith("[" * 8000)
+    assert step_text("p", "[" * 8001) == f"p\n\n{line}\n(too long to be shown: 8001 characters)"
+    for prompt in ("p", "p\n\nq: {}", f"p\n\n{line}\nx", ""):
+        assert bare(step_text(prompt, LIST)) == prompt
+    assert bare("p\n\nq") == "p\n\nq"
+
+
+def test_reviewer_and_fixer_are_shown_what_the_answer_itself_is_held_to() -> None:
+    case = Case("k", "asked", schema=LIST)
+    for told in (review_text(case, 1, 1, "[]", []), fix_text(case, 1, 1, "[]", [])):
+        assert '"output_schema"' in told.rpartition("\n")[0]
+        assert msgspec.json.decode(told.rpartition("\n")[2])["output_schema"] == {"type": "array"}
+    for schema in ("", '"' + "x" * 8000):
+        assert "output_schema" not in review_text(Case("k", "asked", schema=schema), 1, 1, "[]", []).rpartition("\n")[2]
 
 
 def test_a_fault_that_repeats_a_long_answer_is_cut() -> None:
