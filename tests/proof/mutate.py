@@ -54,7 +54,12 @@ ROOMS = {
     ),
     "loop": Room(
         ("actors/loop.py", "actors/repeats.py", "actors/ids.py", "actors/spending.py", "actors/answers.py"),
-        ("tests/proof/test_mutants_loop.py", "tests/actors/test_loop.py", "tests/actors/test_loop_properties.py"),
+        (
+            "tests/proof/test_mutants_loop.py",
+            "tests/actors/test_loop.py",
+            "tests/actors/test_loop_answers.py",
+            "tests/actors/test_loop_properties.py",
+        ),
     ),
     "fold": Room(
         ("orchestrator/journal/fold.py", "orchestrator/journal/worked.py", "orchestrator/journal/state.py"),
