@@ -74,7 +74,9 @@ def review_text(case: Case, number: int, of: int, answer: str, items: Sequence[I
     """Return what a reviewer is told in round *number* about *answer* and the findings so far."""
     data = _data(case, number, of, answer) | {"findings": [_item(item) for item in items]}
     prompt = f"\n{clip(case.prompt, MAX_ASKED)}" if case.prompt else ""
-    return REVIEWING.format(key=case.key, round=number, of=of, prompt=prompt, asked=ASKED, schema=REVIEW, data=canonical(data))
+    return REVIEWING.format(
+        key=case.key, round=number, of=of, prompt=prompt, asked=ASKED, schema=REVIEW, data=canonical(data)
+    )
 
 
 def fix_text(case: Case, number: int, of: int, answer: str, items: Sequence[Item]) -> str:

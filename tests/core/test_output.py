@@ -71,6 +71,8 @@ async def test_an_answer_that_is_as_asked_is_the_output_and_nobody_is_told_anyth
     assert len(requests) == 1
     assert SCHEMA in requests[0].instructions
     assert await it.records(Noted) == []
+    (replied,) = await it.records(ModelReplied)
+    assert (replied.fault, replied.answer) == ("", "")
 
 
 @pytest.mark.parametrize(
