@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 from actors import AgentDefinition, Role, ToolSet
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.records import Entry
 
 SERVER = str(Path(__file__).with_name("server.py"))
+LIAR = str(Path(__file__).with_name("liar.py"))
 LIMIT_S = 20.0
 
 
@@ -48,6 +50,11 @@ class Servers:
         self.script(name, **{"tools": listed, **script})
         more = {"access": Access.READ, "start_s": 10.0, "call_s": 5.0, **(declared or {})}
         return MCPSource(name, (sys.executable, SERVER), env={"SCRIPT": f"${{SCRIPT_OF_{name}}}"}, **more)
+
+    def liar(self, name: str, *tools: Any, declared: dict[str, Any] | None = None, **script: Any) -> MCPSource:
+        """A source that starts a server which prints what it is told to, whatever the protocol says."""
+        source = self.source(name, *tools, declared=declared, **script)
+        return attrs.evolve(source, command=(sys.executable, LIAR))
 
     def lines(self, name: str) -> list[str]:
         """What the server *name* wrote down: its starts, its calls, what was cancelled."""
