@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from actors.text import clean
@@ -11,6 +13,7 @@ from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, ResolutionFailed, SessionClosed
 from orchestrator.events import Events
+from orchestrator.journal.fault import StoreError
 from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import Entry, Noted, SessionOpened, SessionResumed, decode
@@ -61,7 +64,7 @@ class Agent:
         Entering it raises `ResolutionFailed`, `HandleRefused` for a handle that does not fit, and `StoreError`. What is
         wrong with a definition is raised before anything is connected or written; what is wrong with a source of its
         tools after the session is on record, which is then closed. Leaving it closes the session: nothing is left
-        running. Raises `SessionClosed` when the agent is closed.
+        running. Raises `SessionClosed` when the agent is closed, also while it starts.
         """
         if self._closed:
             raise SessionClosed(f"of the closed agent {self._definition.name!r}")
@@ -112,8 +115,23 @@ class SessionStart:
         self.supervisor: Supervisor | None = None
         self.registry = Registry(getattr(config.model, "tool_schema", None))
         self.over = False
+        self._starting: asyncio.Event | None = None
 
     async def __aenter__(self) -> Session:
+        starting = self._starting = asyncio.Event()
+        try:
+            self._session = await self._start()
+        except ResolutionFailed as failed:
+            raise (self._closed() if self.over else failed) from None
+        finally:
+            starting.set()
+        return self._session
+
+    def _closed(self) -> SessionClosed:
+        return SessionClosed(f"of the closed agent {self._definition.name!r}")
+
+    async def _start(self) -> Session:
+        """Start the session; one that cannot start leaves nothing running."""
         wanted = sources_of(self._definitions)
         for definition in self._definitions:
             if wanted:
@@ -128,35 +146,39 @@ class SessionStart:
             journal = await self._create(events)
         else:
             journal, folded = await self._resume(self._handle, events)
-        if wanted:
-            await self._connect(wanted, journal, events)
-        supervisor = self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
         try:
-            self._session = await self._people(supervisor, folded, events)
-        except BaseException:
-            supervisor.closing = True
-            await supervisor.stops.all()
-            if self.registry.sources is not None:
-                await self.registry.sources.close()
-            await journal.close("open")
+            if wanted and not self.over:
+                await self._connect(wanted, journal, events)
+            if self.over:
+                raise self._closed()
+            self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
+            return await self._people(self.supervisor, folded, events)
+        except BaseException as error:
+            await asyncio.shield(asyncio.ensure_future(self._take_down(journal, error)))
             raise
-        return self._session
 
     async def _connect(self, wanted: tuple[MCPSource, ...], journal: Journal, events: Events) -> None:
-        """Open every source, then resolve every definition; a session that cannot start leaves nothing running."""
+        """Open every source, then resolve every definition."""
         sources = self.registry.sources = Sources(journal, events)
-        try:
-            await sources.open(wanted)
-            for definition in self._definitions:
-                self.registry.resolve(definition)
-            for source, text in self.registry.left_out:
-                sources.tell("tool_left_out", source, text)
-        except BaseException as error:
-            await sources.close()
+        await sources.open(wanted)
+        for definition in self._definitions:
+            self.registry.resolve(definition)
+        for source, text in self.registry.left_out:
+            sources.tell("tool_left_out", source, text)
+
+    async def _take_down(self, journal: Journal, error: BaseException) -> None:
+        """End what was started of a session that cannot start, and say why. On cancel it goes on."""
+        if self.supervisor is not None:
+            self.supervisor.closing = True
+            await self.supervisor.stops.all()
+        if self.registry.sources is not None:
+            await self.registry.sources.close()
+        with suppress(StoreError):
             if isinstance(error, ResolutionFailed):
                 journal.append("", Noted("", "start_failed", str(error)))
-            await journal.close("closed" if self._handle is None else "open")
-            raise
+        with suppress(StoreError):
+            never = self._handle is None and self.supervisor is None
+            await journal.close("closed" if never else "open")
 
     async def _people(self, supervisor: Supervisor, folded: SessionState | None, events: Events) -> Session:
         """Start the root actor, or every actor that the journal knows, and return the session around them."""
@@ -185,8 +207,12 @@ class SessionStart:
         return Session(handle, supervisor, outcomes, root, events)
 
     async def close(self) -> None:
-        """Close the session, if it was started. Closing twice is fine."""
+        """Close the session, if it was started; one that is starting does not. Closing twice is fine."""
         self.over = True
+        if self._starting is not None and not self._starting.is_set():
+            if self.registry.sources is not None:
+                await self.registry.sources.close()
+            await self._starting.wait()
         if self._session is not None:
             await self._session.close()
 

@@ -169,11 +169,14 @@ class Bridge:
         return Asked(capability, call.name, call.id, known, arguments, fault, None, edited)
 
     async def _intend(self, call: ToolCall, asked: Asked, consent: Consent) -> ToolResult | None:
-        """Make the intent durable; return the call's result if it may not run any more after that wait."""
+        """Make the intent durable; return the call's result if it may not run any more after that wait.
+
+        A *consent* holds for the tool as it was: where its server has changed it meanwhile, it is looked up again.
+        """
         capability, known, arguments = asked.capability, asked.known, asked.arguments
         assert known is not None
         assert arguments is not None
-        tool, key = known.tool, effect_key(known.tool, arguments)
+        tool, key, version = known.tool, effect_key(known.tool, arguments), known.version
         text = canonical_arguments(arguments)
         intent = CallIntended(capability.turn, call.id, tool.name, tool.version, tool.access, key, text)
         self._journal.append(capability.member.path, intent)
@@ -183,7 +186,7 @@ class Bridge:
             if not capability.stopping:
                 raise
             return ToolResult(call.id, call.name, f"{call.name} was stopped before it began.", Outcome.CANCELLED)
-        facts = self._gathering.facts(asked, consent)
+        facts = self._gathering.facts(asked, consent if known.version == version else None)
         verdict = decide(Attempt(call.name), facts)
         return None if verdict is PERMIT else self._refused(call, verdict, asked, facts)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actors.messages import ToolCall
+    from actors.sources import MCPSource
     from orchestrator.capability import Capability
     from orchestrator.facts import Verdict
     from orchestrator.journal.journal import Journal
@@ -68,7 +69,7 @@ class Desk:
         catalog = {item.tool.name: (item, verdict) for item, verdict in capability.catalog()}
         wanted = tuple(_known(name, catalog) for name in wanted)
         unknown = [name for name in wanted if name not in catalog]
-        absent = [name for name, _ in capability.member.resolved.absent if _of(name, unknown)]
+        absent = [source.name for source in capability.member.resolved.absent if _of(source, unknown)]
         if absent:
             text = f"server_unavailable=[{', '.join(absent)}] requested=[{listed(clip(n, MAX_NAME) for n in unknown)}]."
             return Delivered(f"{text} Asking again will not help in this session; go on without them.", failed=True)
@@ -155,9 +156,9 @@ def _known(name: str, catalog: Mapping[str, tuple[Registered, Verdict]]) -> str:
     return meant[0] if len(meant) == 1 else name
 
 
-def _of(source: str, names: list[str]) -> bool:
+def _of(source: MCPSource, names: list[str]) -> bool:
     """Tell whether one of *names* is the server *source*, or could be a tool of it."""
-    return any(name == source or name.startswith(f"{source}__") for name in names)
+    return any(name == source.name or name.startswith(source.lead) for name in names)
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class Gathering:
                 targets = self._targets(tool, asked.arguments)
             if tool.access is not Access.READ and self._journal.state.unresolved:
                 unresolved = self._unresolved(tool, asked.arguments)
-            asks = tool.approval is not Approval.NEVER or source is Source.CHANGED
+            asks = tool.approval is not Approval.NEVER or (known is not None and known.origin is not None)
             if asks and known is not None and consent is None and asked.fault is None:
                 consent = self._consents.consent(capability, asked.call, known, asked.arguments)
         return Facts(

@@ -191,7 +191,8 @@ def approval(attempt: Attempt, facts: Facts) -> Denial | NeedsApproval | None:
     tool = facts.tool
     if tool is None or facts.consent is Consent.GIVEN:
         return None
-    if tool.approval is Approval.NEVER and facts.source is not Source.CHANGED:
+    asks = tool.approval is not Approval.NEVER or facts.source is Source.CHANGED
+    if not asks and facts.consent is not Consent.REJECTED:
         return None
     if facts.consent in CONSENT:
         code, why = CONSENT[facts.consent]

@@ -77,10 +77,11 @@ class Questions:
 
 def question(source: str, message: str, schema: Mapping[str, Any] | None) -> str:
     """Return what the person is shown."""
-    if not schema:
+    fields = fields_of(schema)
+    if schema is None or not fields:
         return clip(f"{source} asks: {message}", MAX_QUESTION)
-    fields = schema.get("properties") or {}
-    required = schema.get("required") or ()
+    required = schema.get("required")
+    required = required if isinstance(required, list) else []
     lines = [
         f"- {name}{'' if name in required else ' (may be left out)'}: {clip(_shown(told), 300)}"
         for name, told in fields.items()
@@ -89,10 +90,17 @@ def question(source: str, message: str, schema: Mapping[str, Any] | None) -> str
     return clip("\n".join((f"{source} asks: {message}", *lines, how)), MAX_QUESTION)
 
 
+def fields_of(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the fields that *schema* asks for, whatever a server sent as one."""
+    fields = None if schema is None else schema.get("properties")
+    return fields if isinstance(fields, dict) else {}
+
+
 def _shown(told: Any) -> str:
     if not isinstance(told, dict):
         return "any value"
-    kind = "one of " + ", ".join(map(str, told["enum"])) if "enum" in told else str(told.get("type", "any value"))
+    choice = told.get("enum")
+    kind = f"one of {', '.join(map(str, choice))}" if isinstance(choice, list) else str(told.get("type", "any value"))
     default = f", by default {told['default']}" if "default" in told else ""
     return f"{kind}{default}. {told.get('description') or told.get('title') or ''}".rstrip(". ")
 
@@ -101,12 +109,12 @@ def content_of(text: str, schema: Mapping[str, Any] | None) -> dict[str, Any] | 
     """Return what the person said as the content that *schema* asks for; ``None`` where it does not fit."""
     if not schema:
         return {}
-    fields = schema.get("properties") or {}
+    fields = fields_of(schema)
     content = {name: told["default"] for name, told in fields.items() if isinstance(told, dict) and "default" in told}
     content |= _said(text.strip(), fields)
     try:
         validator = compile_schema(msgspec.json.encode(schema).decode())
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
     return content if validator.is_valid(content) else None
 

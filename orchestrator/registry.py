@@ -71,7 +71,7 @@ class Resolved:
     """A definition with its tools pinned, by name, in the definition's order.
 
     ``fingerprint`` is the definition's where it has no sources, else it covers the pinned tools as well. ``absent`` are
-    the sources that never came up, with the reason.
+    the sources that never came up.
     """
 
     definition: AgentDefinition
@@ -80,7 +80,12 @@ class Resolved:
     instructions: str = attrs.field(repr=False)
     fingerprint: str
     origins: tuple[Connection, ...] = attrs.field(default=(), eq=False, repr=False)
-    absent: tuple[tuple[str, str], ...] = ()
+    absent: tuple[MCPSource, ...] = ()
+
+    def readable(self) -> dict[str, tuple[MCPSource, Connection]]:
+        """Return the sources whose data the definition asks for, by name."""
+        reached = zip(self.definition.tools.mcp, self.origins, strict=True)
+        return {source.name: (source, connection) for source, connection in reached if source.data}
 
     def revisions(self) -> tuple[int, ...]:
         """Return what changes whenever a source of the definition does."""
@@ -172,7 +177,7 @@ class Gathered:
         self._owners: dict[str, list[str]] = {}
         self._faults: list[str] = []
         self._origins: list[Connection] = []
-        self._absent: list[tuple[str, str]] = []
+        self._absent: list[MCPSource] = []
 
     def own(self, tools: Iterable[Tool]) -> None:
         """Take in tools that the definition holds itself; a schema that cannot be used is a fault."""
@@ -191,12 +196,12 @@ class Gathered:
         if connection.pins is None:
             if source.required:
                 self._faults.append(f"MCP source {source.name!r} is not there: {connection.reason}")
-            self._absent.append((source.name, connection.reason))
+            self._absent.append(source)
             return []
         taking = take(source, connection.pins, ROLES[definition.role])
         self._faults += (f"MCP source {source.name!r}: {fault}" for fault in taking.faults)
         for taken in taking.tools:
-            tool = attrs.evolve(taken.tool, run=partial(_run, connection, taken.pin))
+            tool = attrs.evolve(taken.tool, run=partial(_run, connection, source, taken.pin))
             unusable = f"its schema cannot be used: {taken.unusable}" if taken.unusable else ""
             try:
                 validator = compile_schema(tool.input_schema)
@@ -222,7 +227,7 @@ class Gathered:
 
     def whole(self, definition: AgentDefinition) -> None:
         """Note every name that speaks of a tool which the definition turns out not to have."""
-        absent = tuple(f"{name}__" for name, _ in self._absent)
+        absent = tuple(source.lead for source in self._absent)
         named = [(f"skill {skill.name!r}", name) for skill in definition.skills for name in skill.tools]
         for what, part in (("a state", definition.tools.states), ("the selector", definition.tools.selector)):
             named += [(what, name) for name in sorted(part.named())] if part is not None else []
@@ -261,12 +266,15 @@ class Gathered:
         )
 
 
-async def _run(connection: Connection, pin: Pin, context: ToolContext, arguments: Mapping[str, Any]) -> str:
+async def _run(
+    connection: Connection, source: MCPSource, pin: Pin, context: ToolContext, arguments: Mapping[str, Any]
+) -> str:
     """Run a server's tool. Raises `ToolFault` for an answer that failed or breaks its schema, and `OutcomeUnknown`."""
-    answered = await connection.call(context, pin.name, arguments)
+    output = (connection.present(pin) or pin).output
+    answered = await connection.call(context, pin, arguments, source.call_s)
     if answered.failed:
         raise ToolFault(answered.text or f"{pin.name} failed and said nothing.")
-    fault = answer_fault(pin.output, answered.structured) if pin.output and answered.structured else ""
+    fault = answer_fault(output, answered.structured) if output and answered.structured else ""
     if fault:
         raise ToolFault(f"{pin.name} answered what its own schema does not allow ({fault}): {answered.text}")
     return answered.text

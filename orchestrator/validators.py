@@ -16,7 +16,7 @@ from actors.answers import unfenced
 from actors.messages import ModelReplied, ModelReply
 from actors.text import clip
 
-__all__ = ["UnusableSchema", "answer_fault", "answer_faults", "compile_schema", "judged", "value_faults"]
+__all__ = ["MAX_FAULT", "UnusableSchema", "answer_fault", "answer_faults", "compile_schema", "judged", "value_faults"]
 
 MAX_FAULTS = 5
 MAX_FAULT = 300

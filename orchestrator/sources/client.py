@@ -9,31 +9,29 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from actors.errors import OutcomeUnknown, ToolFault
-from actors.text import clip
 from orchestrator.sources.calling import call_tool
+from orchestrator.sources.ending import ended
+from orchestrator.sources.http import http
 from orchestrator.sources.listing import list_tools, read_data
 from orchestrator.sources.sieve import sieved
+from orchestrator.sources.stdio import INHERITED, stdio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
     from actors.sources import MCPSource
-    from actors.tools import ToolContext
-    from orchestrator.sources.calling import Answered, Questions
+    from orchestrator.sources.calling import Answered, Flight, Questions
     from orchestrator.sources.diagnosis import Diagnosis
     from orchestrator.sources.listing import Listed
 
-    Progress = Callable[[float, float | None, str | None], None]
+    Pairs = tuple[tuple[str, str], ...]
 
-__all__ = ["Client", "Gone"]
+__all__ = ["Client"]
 
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 VERSION = "0.1"
-MAX_SAID = 800
-
-
-class Gone(Exception):
-    """The server does not know the session any more, so it did not take the request."""
+MAX_SPANS = 60
+"""How many times as long as it may be silent a call may go on in all."""
 
 
 class Client:
@@ -60,7 +58,6 @@ class Client:
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stirred = asyncio.Event()
         self._asking: set[asyncio.Task[Any]] = set()
-        self._heard = 0
         self._http = ""
 
     @asynccontextmanager
@@ -70,14 +67,11 @@ class Client:
 
         source = self._source
         env, headers = filled(source.env), filled(source.headers)
+        self._diagnosis.hide(secrets(source))
         if source.command:
-            from orchestrator.sources.stdio import stdio
-
             transport: Any = stdio(source.command, env, source.cwd, self.mark, self._diagnosis)
         else:
-            from orchestrator.sources.http import http
-
-            transport = http(source.url, headers, self._noted)
+            transport = http(source.url, headers, source.call_s, self._noted)
         client = mcp.Client(
             sieved(transport, lambda: self.lost("the connection ended")),
             client_info=mcp.Implementation(name="orchestrator", version=VERSION),
@@ -107,7 +101,7 @@ class Client:
 
     def _noted(self, text: str) -> None:
         self._http = text
-        if not text.startswith("HTTP "):
+        if text and not text.startswith("HTTP "):
             self.lost(text)
 
     @property
@@ -129,32 +123,41 @@ class Client:
         self._stirred.clear()
         return self.over
 
+    async def lost_within(self, seconds: float) -> None:
+        """Return when the connection is lost, after *seconds* at the latest."""
+        await asyncio.wait({self._lost}, timeout=seconds)
+
     async def _message(self, message: Any) -> None:
         from mcp_types import ToolListChangedNotification
 
-        self._heard += 1
         if isinstance(message, ToolListChangedNotification):
             self._stirred.set()
 
-    async def asked(self, request: Coroutine[Any, Any, Any], silent_s: float) -> Any:
+    async def asked(self, request: Coroutine[Any, Any, Any], silent_s: float, flight: Flight | None = None) -> Any:
         """Return the answer to *request*, unless the connection is lost first, or silent for *silent_s* seconds.
 
-        The time in which a person is asked is no silence. Raises `OutcomeUnknown` for both, `ToolFault` for an error
-        that the server answered, `Gone`. On cancel the server is told, and its answer not waited for.
+        Of the call *flight* progress is no silence, nor the time in which a person is asked; in all it may go on for
+        `MAX_SPANS` times as long. Raises `OutcomeUnknown` for each of these, `ToolFault` for an error that the server
+        answered, `Gone`. On cancel the server is told, and its answer not waited for.
         """
         asking = asyncio.get_running_loop().create_task(request, name=f"request to {self._source.name}")
         self._asking.add(asking)
         asking.add_done_callback(self._unheard)
-        name = self._source.name
+        name, spans = self._source.name, 0
         try:
             while not asking.done():
-                heard = self._heard
+                beats = 0 if flight is None else flight.beats
                 await asyncio.wait({asking, self._lost}, timeout=silent_s, return_when=asyncio.FIRST_COMPLETED)
-                if self._lost.done() and not asking.done():
+                if asking.done() or (flight is not None and flight.asking and not self.over):
+                    continue
+                if self.over:
                     raise OutcomeUnknown(f"server_lost: the server {name} was lost before it answered ({self.why}).")
-                if self._heard == heard and not self._questions.open and not asking.done():
+                if flight is None or flight.beats == beats:
                     raise OutcomeUnknown(f"timed_out: the server {name} was silent for {silent_s:g} s.")
-            return self._outcome(asking)
+                spans += 1
+                if spans >= MAX_SPANS:
+                    raise OutcomeUnknown(f"timed_out: the server {name} had no end within {spans * silent_s:g} s.")
+            return ended(asking, self._source, self.why)
         finally:
             asking.cancel()
 
@@ -164,54 +167,21 @@ class Client:
         if not asking.cancelled():
             asking.exception()
 
-    def _outcome(self, asking: asyncio.Task[Any]) -> Any:
-        import anyio
-        from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
-        from pydantic import ValidationError
-
-        name, why = self._source.name, ""
-        try:
-            return asking.result()
-        except MCPError as error:
-            if error.code == INVALID_REQUEST and error.message == "Session terminated":
-                raise Gone from None
-            if error.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
-                http = f", {self._http}" if self._http else ""
-                text = f"The server {name} refused: {clip(error.message, MAX_SAID)} ({error.code}{http})."
-                raise ToolFault(text) from None
-            why = error.message
-        except ValidationError as error:
-            text = f"The server {name} answered what the protocol does not allow: {clip(str(error), MAX_SAID)}"
-            raise OutcomeUnknown(text) from None
-        except asyncio.CancelledError:
-            why = "the request was given up"
-        except (RuntimeError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            why = f"{type(error).__name__}: {error}"
-        text = f"server_lost: the server {name} was lost before it answered ({clip(self.why or why, MAX_SAID)})."
-        raise OutcomeUnknown(text)
-
     async def list_tools(self) -> Listed:
-        """Return every tool that the server lists. Raises `ToolFault` and what the SDK raises."""
-        return await list_tools(self._sdk)
+        """Return every tool that the server lists. Raises what `asked` raises."""
+        listed: Listed = await self.asked(list_tools(self._sdk), self._source.start_s)
+        return listed
 
-    async def call_tool(
-        self, context: ToolContext, tool: str, arguments: Mapping[str, Any], progress: Progress
-    ) -> Answered:
+    async def call_tool(self, flight: Flight, tool: str, arguments: Mapping[str, Any]) -> Answered:
         """Call *tool*; what the server asks on the way is asked of the person. Raises what the SDK raises."""
-
-        async def heard(done: float, total: float | None, message: str | None) -> None:
-            self._heard += 1
-            progress(done, total, message)
-
-        return await call_tool(self._sdk, self._questions, context, tool, arguments, heard)
+        return await call_tool(self._sdk, self._questions, flight, tool, arguments)
 
     async def read_data(self, uri: str, prompt: str, arguments: Mapping[str, str]) -> str:
         """Return a resource, a prompt, or the list of both, as text. Raises what the SDK raises."""
         return await read_data(self._sdk, uri, prompt, arguments)
 
 
-def filled(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def filled(pairs: Pairs) -> dict[str, str]:
     """Return *pairs*, each ``${NAME}`` filled in from the environment. Raises `ToolFault` for one that is not set."""
 
     def value(match: re.Match[str]) -> str:
@@ -221,3 +191,11 @@ def filled(pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
         return os.environ[name]
 
     return {name: PLACEHOLDER.sub(value, text) for name, text in pairs}
+
+
+def secrets(source: MCPSource) -> Iterator[str]:
+    """Yield every value that is filled in from the environment and is not what any process is told."""
+    for _, text in (*source.env, *source.headers):
+        for name in PLACEHOLDER.findall(text):
+            if name not in INHERITED:
+                yield os.environ.get(name, "")

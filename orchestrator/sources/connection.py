@@ -1,8 +1,8 @@
 """One connection to one server, owned by one task from open to close.
 
-    starting ──listed──> up ──lost──> starting        one new try for each loss
+    starting ──listed──> up ──lost──> starting        one new try, earned anew by each answer to a call
         │                │
-        └──failed──> down <── closed                  a later turn tries once more
+        └──failed──> down <── lost again, or closed   a later turn tries once more
 
 Rules:
 
@@ -10,6 +10,8 @@ Rules:
 - A call that was sent and not answered may have happened: it is never sent again by itself. A call that the server
   refused to take because it had forgotten the session has not happened: that one is sent once more.
 - The first listing pins the tools; every later one is compared with the pins and changes none of them.
+- Nobody's permission for a tool is used for another: a call that waited for a new connection is not sent when its tool
+  is not the same there.
 - On cancel of a call the server is told; nobody waits for its answer.
 """
 
@@ -22,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from actors.errors import OutcomeUnknown, ToolFault
 from actors.text import clip
-from orchestrator.sources.calling import Questions
-from orchestrator.sources.client import Client, Gone
+from orchestrator.sources.calling import Flight, Questions
+from orchestrator.sources.client import Client
 from orchestrator.sources.diagnosis import Diagnosis
+from orchestrator.sources.ending import Gone
 from orchestrator.sources.pins import differences
 from orchestrator.sources.processes import end, marked, new_mark
 
@@ -41,6 +44,8 @@ __all__ = ["Connection", "Standing"]
 
 MAX_REASON = 400
 LEAVE_S = 6.0
+LIST_EVERY_S = 0.5
+"""However often a server says that its tools have changed."""
 
 
 class Standing(enum.StrEnum):
@@ -62,21 +67,21 @@ class Connection:
         self.pins = pins
         self.bad: tuple[str, ...] = ()
         self.changed: dict[str, str] = {}
-        self.known: tuple[Pin, ...] = ()
+        self.known: dict[str, Pin] = {}
         self.standing = Standing.STARTING
         self.reason = ""
         self.revision = 0
-        self.calls: dict[int, ToolContext] = {}
-        self.diagnosis = Diagnosis(lambda kind, text: watch.tell(kind, source.name, text))
+        self.diagnosis = Diagnosis(self._tell)
         self._watch = watch
-        self._questions = Questions(source.name, watch, self.calls)
+        self._flights: set[Flight] = set()
+        self._questions = Questions(source.name, watch, self._flights)
         self._client: Client | None = None
         self._owner: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._wake = asyncio.Event()
         self._closing = False
-        self._number = 0
+        self._tries = 1
 
     async def start(self) -> None:
         """Connect and list; return when the tools are pinned, or the connection is down. Called once."""
@@ -86,6 +91,7 @@ class Connection:
     def try_again(self) -> None:
         """Let a connection that is down be tried once more, in the background; calls wait for it. Never waits."""
         if self.standing is Standing.DOWN and not self._closing:
+            self._tries = 1
             self._stand(Standing.STARTING)
             self._settled.clear()
             self._wake.set()
@@ -105,38 +111,48 @@ class Connection:
             if late:
                 await asyncio.wait(late, timeout=LEAVE_S)
 
-    async def call(self, context: ToolContext, tool: str, arguments: Mapping[str, Any]) -> Answered:
-        """Call *tool* by its name at the server and return what it answered.
+    async def call(
+        self, context: ToolContext, pin: Pin, arguments: Mapping[str, Any], silent_s: float | None = None
+    ) -> Answered:
+        """Call the tool *pin* as it is now and return what it answered; it may be silent for *silent_s* seconds.
 
         Raises `ToolFault` when it was not sent or was refused, `OutcomeUnknown` when it was sent and not answered.
         """
+        flight, permitted = Flight(context, self._watch.progress(context)), self.present(pin) or pin
 
         async def ask(client: Client) -> Answered:
-            return await client.call_tool(context, tool, arguments, self._watch.progress(context))
+            if self.present(pin) != permitted:
+                text = f"tool_changed: {pin.name} is not the same any more at the server {self.source.name}."
+                raise ToolFault(text, remedy="It was not called; ask for it anew.")
+            return await client.call_tool(flight, pin.name, arguments)
 
-        number = self._number = self._number + 1
-        self.calls[number] = context
+        self._flights.add(flight)
         try:
-            answered: Answered = await self._asked(ask)
+            answered: Answered = await self._asked(ask, silent_s, flight)
         finally:
-            del self.calls[number]
-            self._questions.withdraw(context)
+            self._flights.discard(flight)
+            flight.land()
         return answered
 
-    async def read(self, ask: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+    async def read(self, ask: Callable[[Client], Coroutine[Any, Any, Any]], silent_s: float | None = None) -> Any:
         """Return what *ask* gets of the server: something that has no effect. Raises `ToolFault`."""
         try:
-            return await self._asked(ask)
+            return await self._asked(ask, silent_s)
         except OutcomeUnknown as unknown:
             raise ToolFault(unknown.message) from None
 
-    async def _asked(self, ask: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+    async def _asked(
+        self, ask: Callable[[Client], Coroutine[Any, Any, Any]], silent_s: float | None, flight: Flight | None = None
+    ) -> Any:
         for _ in range(2):
             client = await self._up()
             try:
-                return await client.asked(ask(client), self.source.call_s)
-            except Gone:
-                client.lost("it had forgotten the session")
+                answer = await client.asked(ask(client), silent_s or self.source.call_s, flight)
+            except Gone as gone:
+                client.lost(str(gone))
+            else:
+                self._tries = 1
+                return answer
         raise ToolFault(f"source_unavailable: the server {self.source.name} forgot the session twice.")
 
     async def _up(self) -> Client:
@@ -155,27 +171,36 @@ class Connection:
 
     async def _own(self) -> None:
         """See to it that the connection is held, again and again, until it is closed. What holding raises ends it."""
-        while not self._closing:
-            client = Client(self.source, new_mark() if self.source.command else "", self.diagnosis, self._questions)
-            client.on_lost = partial(self._lost, client)
-            holding = asyncio.get_running_loop().create_task(self._hold(client), name=f"source {self.source.name}")
-            self._holding = holding
-            try:
-                await asyncio.wait({holding})
-            finally:
-                if not holding.done():
-                    holding.cancel()
-                    await asyncio.wait({holding}, timeout=LEAVE_S)
-            if not holding.cancelled() and holding.exception() is not None:
-                client.lost(_why(holding.exception(), self.source))
-            self.reason = self._reason(client)
-            if client.up and not self._closing:
-                self._stand(Standing.STARTING)
-                continue
+        try:
+            while not self._closing:
+                client = Client(self.source, new_mark() if self.source.command else "", self.diagnosis, self._questions)
+                client.on_lost = partial(self._lost, client)
+                await self._held(client)
+                self.reason = self._reason(client)
+                if client.up and self._tries and not self._closing:
+                    self._tries -= 1
+                    self._stand(Standing.STARTING)
+                    continue
+                self._stand(Standing.DOWN)
+                self._settled.set()
+                await self._wake.wait()
+                self._wake.clear()
+        finally:
             self._stand(Standing.DOWN)
             self._settled.set()
-            await self._wake.wait()
-            self._wake.clear()
+
+    async def _held(self, client: Client) -> None:
+        """Hold the connection in a task of its own, so that it can be ended from outside; return when it is over."""
+        holding = asyncio.get_running_loop().create_task(self._hold(client), name=f"source {self.source.name}")
+        self._holding = holding
+        try:
+            await asyncio.wait({holding})
+        finally:
+            if not holding.done():
+                holding.cancel()
+                await asyncio.wait({holding}, timeout=LEAVE_S)
+        if not holding.cancelled() and holding.exception() is not None:
+            client.lost(_why(holding.exception(), self.source))
 
     async def _hold(self, client: Client) -> None:
         """Connect, list, and stay until the connection is lost or closed: one task from open to close."""
@@ -198,6 +223,7 @@ class Connection:
             async with asyncio.timeout(self.source.start_s):
                 listed = await client.list_tools()
             self._compare(*listed)
+            await client.lost_within(LIST_EVERY_S)
 
     def _take(self, client: Client, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
         """The connection is up: pin its tools, or compare them with the pins."""
@@ -211,7 +237,7 @@ class Connection:
         self._settled.set()
         self._compare(pins, bad)
         if again:
-            self._watch.tell("server_back", self.source.name, "it answers again")
+            self._tell("server_back", "it answers again")
         self.reason = ""
 
     def _compare(self, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
@@ -221,32 +247,35 @@ class Connection:
         for name, text in changed.items():
             if self.changed.get(name) != text:
                 shown = text or "it is not there any more"
-                self._watch.tell("tool_definition_changed", self.source.name, f"{name}: {shown}")
-        new = sorted({pin.name for pin in pins} - {pin.name for pin in self.pins} - {pin.name for pin in self.known})
+                self._tell("tool_definition_changed", f"{name}: {shown}")
+        new = sorted({pin.name for pin in pins} - {pin.name for pin in self.pins} - self.known.keys())
         if new:
-            self._watch.tell("tools_added", self.source.name, f"not taken in before a new session: {', '.join(new)}")
+            self._tell("tools_added", f"not taken in before a new session: {', '.join(new)}")
         for fault in bad:
             if fault not in self.bad:
-                self._watch.tell("tool_left_out", self.source.name, fault)
-        self.known = pins
+                self._tell("tool_left_out", fault)
+        self.known = {pin.name: pin for pin in pins}
         self.changed, self.bad = changed, bad
         self.revision += 1
 
-    def present(self, tool: str) -> Pin | None:
-        """Return *tool* as the server lists it now, or ``None``."""
-        return next((pin for pin in self.known if pin.name == tool), None)
+    def present(self, pin: Pin) -> Pin | None:
+        """Return the tool *pin* as the server lists it now, or ``None``."""
+        return self.known.get(pin.name)
 
     def _lost(self, client: Client) -> None:
         """A client that was up is lost: nothing goes to it any more, and people are told at once."""
         if self._client is client:
             self._forget()
             if not self._closing:
-                self._watch.tell("server_lost", self.source.name, self._reason(client))
+                self._tell("server_lost", self._reason(client))
 
     def _reason(self, client: Client) -> str:
         words = self.diagnosis.last_words()
         said = f"; it said: {words}" if words else ""
-        return clip(f"{client.why or 'the connection ended'}{said}", MAX_REASON)
+        return clip(self.diagnosis.shown(f"{client.why or 'the connection ended'}{said}"), MAX_REASON)
+
+    def _tell(self, kind: str, text: str) -> None:
+        self._watch.tell(kind, self.source.name, self.diagnosis.shown(text))
 
     def _stand(self, standing: Standing) -> None:
         if self.standing is not standing:

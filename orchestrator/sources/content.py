@@ -12,7 +12,7 @@ import msgspec
 
 from actors.text import clean
 
-__all__ = ["as_answer", "shown"]
+__all__ = ["as_answer", "as_json", "resource", "shown"]
 
 
 def shown(block: Any) -> str:
@@ -46,5 +46,13 @@ def as_answer(result: Any) -> str:
     """Return the whole answer of a tool as text: its blocks, or its structured value where there are none."""
     text = "\n".join(shown(block) for block in result.content)
     if not text and result.structured_content is not None:
-        return msgspec.json.encode(result.structured_content).decode()
+        return as_json(result.structured_content) or "[a value that cannot be written down]"
     return text
+
+
+def as_json(value: Any) -> str:
+    """Return a structured answer as JSON; an empty text where it is nested too deeply for that."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (RecursionError, OverflowError, ValueError, TypeError):
+        return ""

@@ -21,6 +21,8 @@ __all__ = ["list_tools", "read_data"]
 
 MAX_PAGES = 100
 MAX_TOOLS = 2000
+MAX_TOOL = 256 * 1024
+"""Characters of one tool: its name, its text, its schemas."""
 MAX_FAULTS = 50
 MAX_LINE = 800
 
@@ -69,7 +71,10 @@ def _pin(entry: Mapping[str, Any], pins: dict[str, Pin], bad: list[str]) -> None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         bad.append(f"tool {name!r}: it cannot be written down: {clip(str(error), 200)}")
         return
-    if pin.name in pins:
+    size = len(pin.name) + len(pin.description) + len(pin.schema) + len(pin.output)
+    if size > MAX_TOOL:
+        bad.append(f"tool {name!r}: it is described by {size} characters; the limit is {MAX_TOOL}")
+    elif pin.name in pins:
         bad.append(f"tool {name!r}: it is listed twice; the first one counts")
     elif len(pins) >= MAX_TOOLS:
         bad.append(f"tool {name!r}: it is beyond the first {MAX_TOOLS}")

@@ -33,5 +33,5 @@ class Origin:
     @property
     def version(self) -> str:
         """The version of the tool as the server has it now."""
-        present = self.connection.present(self.pin.name)
+        present = self.connection.present(self.pin)
         return self.pin.version if present is None else present.version

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["differences", "hinted", "pin_of"]
 
 MAX_DIFFERENCE = 2000
+MAX_COMPARED = 200
+"""Lines on each side, from the first that differs: comparing takes longer than their number."""
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -61,8 +63,14 @@ def differences(old: Iterable[Pin], new: Iterable[Pin]) -> dict[str, str]:
 
 
 def _difference(old: Pin, new: Pin) -> str:
-    lines = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=0)
-    return clip("\n".join(line for line in lines if not line.startswith(("---", "+++", "@@"))), MAX_DIFFERENCE)
+    """Return what is different, never empty."""
+    before, after = _lines(old), _lines(new)
+    pairs = enumerate(zip(before, after, strict=False))
+    start = next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
+    before, after = before[start : start + MAX_COMPARED], after[start : start + MAX_COMPARED]
+    lines = difflib.unified_diff(before, after, lineterm="", n=0)
+    told = "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+    return clip(told, MAX_DIFFERENCE) or "its description has other line ends"
 
 
 def _lines(pin: Pin) -> list[str]:

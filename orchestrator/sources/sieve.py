@@ -1,6 +1,6 @@
 """Between a transport and the SDK: every message passes here, so that one bad tool does not lose its server.
 
-The SDK refuses a whole listing for one malformed entry. Here each entry of a ``tools/list`` answer is looked at by
+The SDK refuses a whole listing for one malformed entry, and a whole answer for one block of an unknown kind. Here each entry of a ``tools/list`` answer is looked at by
 itself: a good one goes on with its own text kept beside it, a bad one is left out and its fault is kept. Schemas of
 answers are taken off, because the SDK would check them by a library that may fetch; we check them ourselves.
 """
@@ -24,6 +24,8 @@ RAW = "orchestrator/raw"
 BAD = "orchestrator/bad"
 """Where, in a listing's ``_meta``, the faults of the entries that were left out stand."""
 MAX_FAULT = 300
+MAX_KIND = 80
+MAX_DEPTH = 100
 
 
 @asynccontextmanager
@@ -32,22 +34,25 @@ async def sieved(
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Yield the streams of *transport* with the sieve between; *ended* is called when nothing more can come in."""
     async with transport as (read, write):
-        listings: set[Any] = set()
-        yield Incoming(read, listings, ended), Outgoing(write, listings)
+        asked: dict[Any, str] = {}
+        yield Incoming(read, asked, ended), Outgoing(write, asked)
 
 
 class Outgoing:
-    """The stream to the server; it remembers which requests ask for a listing."""
+    """The stream to the server; it remembers what was asked for, where the answer is to be looked at."""
 
-    def __init__(self, inner: Any, listings: set[Any]) -> None:
+    def __init__(self, inner: Any, asked: dict[Any, str]) -> None:
         self._inner = inner
-        self._listings = listings
+        self._asked = asked
 
     async def send(self, item: Any) -> None:
         """Send one message."""
         message = item.message
-        if getattr(message, "method", "") == "tools/list" and getattr(message, "id", None) is not None:
-            self._listings.add(message.id)
+        method, request = getattr(message, "method", ""), getattr(message, "id", None)
+        if method in SIFTERS and request is not None:
+            self._asked[request] = method
+        elif method == "notifications/cancelled":
+            self._asked.pop((message.params or {}).get("requestId"), None)
         await self._inner.send(item)
 
     async def aclose(self) -> None:
@@ -64,9 +69,9 @@ class Outgoing:
 class Incoming:
     """The stream from the server."""
 
-    def __init__(self, inner: Any, listings: set[Any], ended: Callable[[], None]) -> None:
+    def __init__(self, inner: Any, asked: dict[Any, str], ended: Callable[[], None]) -> None:
         self._inner = inner
-        self._listings = listings
+        self._asked = asked
         self._ended = ended
 
     @property
@@ -85,9 +90,10 @@ class Incoming:
             self._ended()
             raise
         message = item.message
-        if getattr(message, "id", None) in self._listings and isinstance(getattr(message, "result", None), dict):
-            self._listings.discard(message.id)
-            message.result = sifted(message.result)
+        if not hasattr(message, "method"):
+            method, result = self._asked.pop(message.id, ""), getattr(message, "result", None)
+            if method and isinstance(result, dict):
+                message.result = SIFTERS[method](result)
         return item
 
     def __aiter__(self) -> Self:
@@ -127,6 +133,9 @@ def sifted(result: dict[str, Any]) -> dict[str, Any]:
             bad.append(clip(f"{named}: {checked}", MAX_FAULT))
         else:
             good.append(checked)
+    if not isinstance(result.get("nextCursor", ""), str | None):
+        bad.append("the rest of its listing: its nextCursor is no text")
+        result = {**result, "nextCursor": None}
     meta = result.get("_meta")
     return {**result, "tools": good, "_meta": {**(meta if isinstance(meta, dict) else {}), BAD: bad}}
 
@@ -145,9 +154,58 @@ def _checked(entry: Any) -> dict[str, Any] | str:
     description = entry.get("description")
     if description is not None and not isinstance(description, str):
         return f"its description is no text but {type(description).__name__}"
-    return {
-        "name": name,
-        "description": description or "",
-        "inputSchema": {**schema, "type": "object"},
-        "_meta": {RAW: {**entry, "inputSchema": schema}},
-    }
+    if _deep(entry):
+        return f"it is nested more than {MAX_DEPTH} deep"
+    shown = {**schema, "type": "object"} if _typed(schema) else {"type": "object"}
+    raw = {**entry, "inputSchema": schema}
+    return {"name": name, "description": description or "", "inputSchema": shown, "_meta": {RAW: raw}}
+
+
+def _deep(value: Any) -> bool:
+    """Tell whether a JSON value is nested deeper than what can be handed on."""
+    stack = [(value, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return True
+        if isinstance(node, dict | list):
+            stack.extend((each, depth + 1) for each in (node.values() if isinstance(node, dict) else node))
+    return False
+
+
+def _typed(schema: dict[str, Any]) -> bool:
+    """Tell whether the SDK takes *schema*. What it does not take, our own check will name."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    return (
+        isinstance(schema.get("$schema", ""), str)
+        and isinstance(properties, dict)
+        and all(isinstance(each, dict | bool) for each in properties.values())
+        and isinstance(required, list)
+        and all(isinstance(each, str) for each in required)
+    )
+
+
+def answered(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a ``tools/call`` with every block that the protocol knows, the others told by their kind."""
+    blocks = result.get("content")
+    if not isinstance(blocks, list):
+        blocks = [] if blocks is None else [blocks]
+    known = result.get("resultType", "complete") == "complete"
+    return {**result, "content": [_block(block) for block in blocks]} if known else result
+
+
+def _block(block: Any) -> Any:
+    from mcp_types import CallToolResult
+    from pydantic import ValidationError
+
+    try:
+        CallToolResult.model_validate({"content": [block]}, by_name=False)
+    except ValidationError:
+        kind = block.get("type") if isinstance(block, dict) else None
+        told = f"{clip(kind, MAX_KIND)} " if isinstance(kind, str) else ""
+        return {"type": "text", "text": f"[{told}content that the protocol does not know]"}
+    return block
+
+
+SIFTERS = {"tools/list": sifted, "tools/call": answered}
+"""What looks at an answer before the SDK does, by the method that was asked for."""

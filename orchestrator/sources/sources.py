@@ -5,6 +5,7 @@ Rules:
 - One connection for each way to reach a server, whichever definitions name it. Definitions share connections, never
   registries: what one may call of a server says nothing about another.
 - The tools of a server are pinned when it is first listed, on record, so a session that is taken up again has those.
+- Definitions that differ in time limits alone share a connection: it has the longest start, each call its own silence.
 - The start waits for the slowest source, at most its ``start_s``, and for nothing else.
 """
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Sources", "sources_of"]
 
 MAX_TEXT = 4000
+MAX_TOLD = 50
+"""Notes of one kind about one source before they become rare."""
 AT_ONCE = 64
 PROGRESS_EVERY_S = 0.1
 
@@ -64,6 +67,7 @@ class Sources:
         self._journal = journal
         self._events = events
         self._connections: dict[str, Connection] = {}
+        self._told: dict[tuple[str, str], int] = {}
         self.asks: Ask | None = None
 
     def __iter__(self) -> Iterator[Connection]:
@@ -80,10 +84,13 @@ class Sources:
         A source that cannot be reached is down, with its reason; whoever resolves definitions decides what that means.
         """
         await asyncio.gather(*(self._clear(mark) for mark in tuple(self._journal.state.processes)))
+        ways: dict[str, MCPSource] = {}
         for source in wanted:
-            key = key_of(source)
-            if key not in self._connections:
-                self._connections[key] = Connection(source, self, self._journal.state.pins.get(key))
+            longest = ways.setdefault(key_of(source), source)
+            if longest.start_s < source.start_s:
+                ways[key_of(source)] = source
+        for key, source in ways.items():
+            self._connections[key] = Connection(source, self, self._journal.state.pins.get(key))
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def start(connection: Connection) -> None:
@@ -123,9 +130,13 @@ class Sources:
             self._journal.append("", SourceEnded(mark, gone))
 
     def tell(self, kind: str, source: str, text: str) -> None:
-        """Show people watching what a source does."""
+        """Show people watching what a source does; what it does without end is shown each tenfold only."""
+        number = self._told[source, kind] = self._told.get((source, kind), 0) + 1
+        if number > MAX_TOLD and str(number).strip("0") != "1":
+            return
+        often = f" (told for the {number}th time; each tenfold from here on)" if number >= MAX_TOLD else ""
         with suppress(StoreError):
-            self._journal.append("", Noted("", kind, clip(f"{source}: {text}", MAX_TEXT)))
+            self._journal.append("", Noted("", kind, clip(f"{source}: {text}", MAX_TEXT) + often))
 
     def progress(self, context: ToolContext) -> Callable[[float, float | None, str | None], None]:
         """Return what shows the progress of the call *context* to subscribers, at most ten times a second."""

@@ -8,11 +8,14 @@ On leaving: standard input is closed, the server may end by itself for a while, 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from orchestrator.sources.processes import MARK, end, group_of, marked
 
@@ -23,11 +26,13 @@ if TYPE_CHECKING:
 
     from orchestrator.sources.diagnosis import Diagnosis
 
-__all__ = ["MAX_FRAME_BYTES", "environment", "stdio"]
+__all__ = ["INHERITED", "MAX_FRAME_BYTES", "environment", "stdio"]
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
 LEAVE_S = 1.0
+ANSWERED = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,(?!\s*"method")')
+"""How a line begins that answers a request of ours."""
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 
@@ -86,19 +91,39 @@ async def _leave(process: Process, mark: str) -> None:
 
 async def _read(process: Process, incoming: Any, diagnosis: Diagnosis) -> None:
     """Hand every message on; when the output ends, so does the stream."""
-    import mcp_types
     from mcp.shared.message import SessionMessage
-    from pydantic import ValidationError
 
     assert process.stdout is not None
     with incoming, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for line in _lines(process.stdout, diagnosis):
-            try:
-                message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValidationError:
-                diagnosis.junk(line)
-                continue
-            await incoming.send(SessionMessage(message))
+            message = message_of(line, diagnosis)
+            if message is None:
+                await anyio.lowlevel.checkpoint()
+            else:
+                await incoming.send(SessionMessage(message))
+
+
+def message_of(line: bytes, diagnosis: Diagnosis) -> Any:
+    """Return the message that *line* is, or ``None``.
+
+    A line that seems to answer a request and is no message becomes an error of that request, so that nobody waits for
+    an answer that has come.
+    """
+    import mcp_types
+    from pydantic import ValidationError
+
+    if line.lstrip().startswith(b"{"):
+        read = mcp_types.jsonrpc_message_adapter
+        with suppress(ValidationError):
+            return read.validate_json(line, by_name=False)
+        with suppress(ValueError, RecursionError):
+            return read.validate_python(json.loads(line), by_name=False)
+    diagnosis.junk(line)
+    answered = ANSWERED.match(line)
+    if answered is None:
+        return None
+    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message="it is no message")
+    return mcp_types.JSONRPCError(jsonrpc="2.0", id=int(answered.group(1)), error=error)
 
 
 async def _lines(stream: ByteReceiveStream, diagnosis: Diagnosis) -> AsyncIterator[bytes]:

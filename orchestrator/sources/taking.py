@@ -18,10 +18,11 @@ import msgspec
 from actors.errors import DefinitionError
 from actors.naming import CANONICAL, EdgeNames
 from actors.schema import EMPTY_SCHEMA, schema_faults
-from actors.text import listed
+from actors.text import clip, listed
 from actors.tools import Tool
 from orchestrator.journal.source import Pin
 from orchestrator.sources.pins import hinted
+from orchestrator.validators import MAX_FAULT, compile_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -111,9 +112,13 @@ def _taken(source: MCPSource, pin: Pin, name: str) -> Taken:
         source=f"mcp:{source.name}",
     )
     rule = source.rule(pin.name)
-    if rule is not None and rule.reshape is not None and not unusable:
-        tool = tool.reshaped(rule.reshape)
-    return Taken(tool, pin, unusable)
+    if rule is None or rule.reshape is None or unusable:
+        return Taken(tool, pin, unusable)
+    try:
+        compile_schema(schema)
+    except ValueError as error:
+        return Taken(tool, pin, clip(str(error), MAX_FAULT))
+    return Taken(tool.reshaped(rule.reshape), pin)
 
 
 EMPTY_OBJECT = '{"type":"object"}'

@@ -4,7 +4,8 @@ The script is JSON in ``SCRIPT``: ``does`` gives, for a method (or ``tools/call 
 is answered as a good server would (``tools`` are its tools, a call is answered with ``ok``). A step is ``line`` (text to
 print, ``$ID`` being the request's id and ``$N`` the number of the print), ``times`` (how often), ``fill`` (what ``$FILL``
 stands for, repeated ``size`` times), ``err`` (text for the error output), ``exit``, ``sleep``, ``close`` (the output),
-``answer`` (as a good server would). ``deaf``: nothing is read after the first listing. Every call is put into ``ledger``.
+``answer`` (as a good server would). ``deaf``: nothing is read after the first listing. Every call is put into ``ledger``. ``listing``: a
+file that holds the whole answer to a listing.
 """
 
 import json
@@ -32,6 +33,9 @@ def good(method, request, params):
         capabilities = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
         return {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
     if method == "tools/list":
+        if "listing" in SCRIPT:
+            with open(SCRIPT["listing"], encoding="utf-8") as file:
+                return json.load(file)
         return {"tools": SCRIPT.get("tools", [])}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "ok"}]}
