@@ -30,6 +30,7 @@ class Web:
         self.delay_s = 0.0
         self.url = ""
         self.left = asyncio.Event()
+        self._over = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -42,6 +43,7 @@ class Web:
         """Stop listening and drop every connection without a word."""
         assert self._server is not None
         self._server.close()
+        self._over.set()
         for writer in tuple(self._writers):
             reset(writer)
         await asyncio.sleep(0)
@@ -104,7 +106,8 @@ class Web:
             return True
         if act == "hang":
             self.left.set()
-            await asyncio.Event().wait()
+            await self._over.wait()
+            return False
         if act == "500":
             return await answer(writer, 500, b"broken")
         return await result(writer, request, {"content": [{"type": "text", "text": f"{name} ran"}]})
