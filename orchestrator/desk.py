@@ -141,11 +141,11 @@ async def read_source(capability: Capability, _: ToolCall, arguments: Mapping[st
     """Return what a server offers beside its tools, or the list of it."""
     name = arguments["source"]
     uri, prompt, given = arguments.get("uri", ""), arguments.get("prompt", ""), arguments.get("arguments", {})
-    readable = {each.source.name: each for each in capability.member.resolved.origins if each.source.data}
-    connection = readable.get(name)
-    if connection is None:
+    readable = capability.member.resolved.readable()
+    if name not in readable:
         return Delivered(f"You can read nothing of {clip(name, MAX_NAME)!r}, only of: {listed(readable)}.", failed=True)
-    return await connection.read(lambda client: client.read_data(uri, prompt, given))
+    source, connection = readable[name]
+    return await connection.read(lambda client: client.read_data(uri, prompt, given), source.call_s)
 
 
 def _known(name: str, catalog: Mapping[str, tuple[Registered, Verdict]]) -> str:
