@@ -176,7 +176,8 @@ class Bridge:
         capability, known, arguments = asked.capability, asked.known, asked.arguments
         assert known is not None
         assert arguments is not None
-        tool, key, version = known.tool, effect_key(known.tool, arguments), known.version
+        tool, key = known.tool, effect_key(known.tool, arguments)
+        version = "" if known.origin is None else known.version
         text = canonical_arguments(arguments)
         intent = CallIntended(capability.turn, call.id, tool.name, tool.version, tool.access, key, text)
         self._journal.append(capability.member.path, intent)
@@ -186,7 +187,7 @@ class Bridge:
             if not capability.stopping:
                 raise
             return ToolResult(call.id, call.name, f"{call.name} was stopped before it began.", Outcome.CANCELLED)
-        facts = self._gathering.facts(asked, consent if known.version == version else None)
+        facts = self._gathering.facts(asked, consent if known.origin is None or known.version == version else None)
         verdict = decide(Attempt(call.name), facts)
         return None if verdict is PERMIT else self._refused(call, verdict, asked, facts)
 

@@ -63,7 +63,7 @@ class Registered:
     @property
     def difference(self) -> str:
         """What of the tool is different from what the session began with; empty where nothing is."""
-        return "" if self.origin is None else self.origin.connection.changed.get(self.origin.pin.name, "")
+        return "" if self.origin is None else self.origin.connection.tools.changed.get(self.origin.pin.name, "")
 
 
 @attrs.frozen
@@ -193,12 +193,12 @@ class Gathered:
     def source(self, definition: AgentDefinition, source: MCPSource, connection: Connection) -> list[tuple[str, str]]:
         """Take in the tools of *source*; return what was left out, and why."""
         self._origins.append(connection)
-        if connection.pins is None:
+        if connection.tools.pins is None:
             if source.required:
                 self._faults.append(f"MCP source {source.name!r} is not there: {connection.reason}")
             self._absent.append(source)
             return []
-        taking = take(source, connection.pins, ROLES[definition.role])
+        taking = take(source, connection.tools.pins, ROLES[definition.role])
         self._faults += (f"MCP source {source.name!r}: {fault}" for fault in taking.faults)
         for taken in taking.tools:
             tool = attrs.evolve(taken.tool, run=partial(_run, connection, source, taken.pin))
@@ -270,7 +270,7 @@ async def _run(
     connection: Connection, source: MCPSource, pin: Pin, context: ToolContext, arguments: Mapping[str, Any]
 ) -> str:
     """Run a server's tool. Raises `ToolFault` for an answer that failed or breaks its schema, and `OutcomeUnknown`."""
-    output = (connection.present(pin) or pin).output
+    output = connection.tools.now(pin).output
     answered = await connection.call(context, pin, arguments, source.call_s)
     if answered.failed:
         raise ToolFault(answered.text or f"{pin.name} failed and said nothing.")

@@ -28,7 +28,7 @@ from orchestrator.sources.calling import Flight, Questions
 from orchestrator.sources.client import Client
 from orchestrator.sources.diagnosis import Diagnosis
 from orchestrator.sources.ending import Gone
-from orchestrator.sources.pins import differences
+from orchestrator.sources.pinned import Pinned
 from orchestrator.sources.processes import end, marked, new_mark
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from actors.tools import ToolContext
     from orchestrator.journal.source import Pin
     from orchestrator.sources.calling import Answered
+    from orchestrator.sources.listing import Listed
     from orchestrator.sources.watch import Watch
 
 __all__ = ["Connection", "Standing"]
@@ -57,17 +58,14 @@ class Standing(enum.StrEnum):
 
 
 class Connection:
-    """The connection to *source*. ``pins`` are its tools, ``changed`` what is different now, ``reason`` why it is down.
+    """The connection to *source*: ``tools`` are its tools, ``reason`` tells why it is down.
 
     ``revision`` counts what could change a decision about its tools.
     """
 
     def __init__(self, source: MCPSource, watch: Watch, pins: tuple[Pin, ...] | None = None) -> None:
         self.source = source
-        self.pins = pins
-        self.bad: tuple[str, ...] = ()
-        self.changed: dict[str, str] = {}
-        self.known: dict[str, Pin] = {}
+        self.tools = Pinned(pins, self._tell)
         self.standing = Standing.STARTING
         self.reason = ""
         self.revision = 0
@@ -118,10 +116,10 @@ class Connection:
 
         Raises `ToolFault` when it was not sent or was refused, `OutcomeUnknown` when it was sent and not answered.
         """
-        flight, permitted = Flight(context, self._watch.progress(context)), self.present(pin) or pin
+        flight, permitted = Flight(context, self._watch.progress(context)), self.tools.now(pin)
 
         async def ask(client: Client) -> Answered:
-            if self.present(pin) != permitted:
+            if self.tools.now(pin) != permitted:
                 text = f"tool_changed: {pin.name} is not the same any more at the server {self.source.name}."
                 raise ToolFault(text, remedy="It was not called; ask for it anew.")
             return await client.call_tool(flight, pin.name, arguments)
@@ -210,7 +208,7 @@ class Connection:
             async with asyncio.timeout(self.source.start_s) as limit, client.opened():
                 listed = await client.list_tools()
                 limit.reschedule(None)
-                self._take(client, *listed)
+                self._take(client, listed)
                 await self._stay(client)
         finally:
             if client.mark:
@@ -222,45 +220,22 @@ class Connection:
         while not (self._closing or await client.wait()):
             async with asyncio.timeout(self.source.start_s):
                 listed = await client.list_tools()
-            self._compare(*listed)
+            self.tools.listed(*listed)
+            self.revision += 1
             await client.lost_within(LIST_EVERY_S)
 
-    def _take(self, client: Client, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
-        """The connection is up: pin its tools, or compare them with the pins."""
-        again = self.pins is not None and self.reason != ""
-        self.bad = bad
-        if self.pins is None:
-            self.pins = pins
+    def _take(self, client: Client, listed: Listed) -> None:
+        """The connection is up, with these tools."""
+        again = self.tools.pins is not None and self.reason != ""
         self._client = client
         client.up = True
+        self.tools.listed(*listed)
+        self.revision += 1
         self._stand(Standing.UP)
         self._settled.set()
-        self._compare(pins, bad)
         if again:
             self._tell("server_back", "it answers again")
         self.reason = ""
-
-    def _compare(self, pins: tuple[Pin, ...], bad: tuple[str, ...]) -> None:
-        """Take note of what differs from the pins; none of them is changed."""
-        assert self.pins is not None
-        changed = differences(self.pins, pins)
-        for name, text in changed.items():
-            if self.changed.get(name) != text:
-                shown = text or "it is not there any more"
-                self._tell("tool_definition_changed", f"{name}: {shown}")
-        new = sorted({pin.name for pin in pins} - {pin.name for pin in self.pins} - self.known.keys())
-        if new:
-            self._tell("tools_added", f"not taken in before a new session: {', '.join(new)}")
-        for fault in bad:
-            if fault not in self.bad:
-                self._tell("tool_left_out", fault)
-        self.known = {pin.name: pin for pin in pins}
-        self.changed, self.bad = changed, bad
-        self.revision += 1
-
-    def present(self, pin: Pin) -> Pin | None:
-        """Return the tool *pin* as the server lists it now, or ``None``."""
-        return self.known.get(pin.name)
 
     def _lost(self, client: Client) -> None:
         """A client that was up is lost: nothing goes to it any more, and people are told at once."""

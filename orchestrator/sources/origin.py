@@ -25,13 +25,12 @@ class Origin:
         connection, name = self.connection, self.pin.name
         if connection.standing is Standing.DOWN:
             return Source.UNAVAILABLE, f"the server {connection.source.name} does not answer ({connection.reason})"
-        if name not in connection.changed:
+        if name not in connection.tools.changed:
             return Source.ALIVE, ""
-        difference = connection.changed[name]
+        difference = connection.tools.changed[name]
         return (Source.CHANGED, difference) if difference else (Source.UNAVAILABLE, GONE)
 
     @property
     def version(self) -> str:
         """The version of the tool as the server has it now."""
-        present = self.connection.present(self.pin)
-        return self.pin.version if present is None else present.version
+        return self.connection.tools.now(self.pin).version

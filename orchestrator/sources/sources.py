@@ -99,9 +99,9 @@ class Sources:
 
         await asyncio.gather(*map(start, self))
         for key, connection in self._connections.items():
-            if connection.pins is not None and key not in self._journal.state.pins:
-                self._journal.append("", ToolsPinned(key, connection.source.name, connection.pins))
-            for fault in connection.bad:
+            if connection.tools.pins is not None and key not in self._journal.state.pins:
+                self._journal.append("", ToolsPinned(key, connection.source.name, connection.tools.pins))
+            for fault in connection.tools.bad:
                 self.tell("tool_left_out", connection.source.name, fault)
             if connection.standing is Standing.DOWN:
                 self.tell("source_unavailable", connection.source.name, connection.reason)

@@ -66,8 +66,8 @@ async def test_a_real_server_is_listed_called_killed_in_a_call_and_back_for_the_
         connection = connection_of(session)
         assert connection._client is not None
         assert connection._client._sdk.protocol_version == server.protocol
-        assert len(connection.pins or ()) == server.tools
-        assert connection.bad == ()
+        assert len(connection.tools.pins or ()) == server.tools
+        assert connection.tools.bad == ()
         await session.run("call")
         first = (await finished(session))[lead]
         turn = asyncio.ensure_future(session.run("call, and be killed"))
@@ -125,7 +125,7 @@ async def test_every_tool_of_the_everything_server_is_called_and_answered(tmp_pa
     async with asyncio.timeout(LIMIT_S), office(definition, model, approver=at_the_desk(person)) as it:
         events = it.session.events()
         result = await it.session.run("go")
-        listed = {pin.name for pin in connection_of(it.session).pins or ()}
+        listed = {pin.name for pin in connection_of(it.session).tools.pins or ()}
         seen: dict[str, list[Any]] = {name: await answered(it, "boss", f"everything__{name}") for name in listed}
         await it.session.close()
         shown = [event async for event in events if type(event).__name__ == "Progressed"]

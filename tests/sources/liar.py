@@ -4,7 +4,7 @@ The script is JSON in ``SCRIPT``: ``does`` gives, for a method (or ``tools/call 
 is answered as a good server would (``tools`` are its tools, a call is answered with ``ok``). A step is ``line`` (text to
 print, ``$ID`` being the request's id and ``$N`` the number of the print, ``$CLOCK`` the time), ``times`` (how often), ``fill`` (what ``$FILL``
 stands for, repeated ``size`` times), ``err`` (text for the error output), ``exit``, ``sleep``, ``close`` (the output),
-``answer`` (as a good server would). ``deaf``: nothing is read after the first listing. Every call is put into ``ledger``. ``listing``: a
+``answer`` (as a good server would), ``once`` (only the first time). ``deaf``: nothing is read after the first listing. Every call is put into ``ledger``. ``listing``: a
 file that holds the whole answer to a listing.
 """
 
@@ -15,6 +15,7 @@ import time
 
 SCRIPT = json.loads(os.environ["SCRIPT"])
 OUT = sys.stdout.buffer
+DONE = []
 
 
 def put(text):
@@ -51,6 +52,9 @@ def reply(method, request, params):
 
 
 def step(what, method, request, params):
+    if what.get("once") and what in DONE:
+        return
+    DONE.append(what)
     if "line" in what:
         line = what["line"].replace("$ID", json.dumps(request)).replace("$CLOCK", str(time.monotonic()))
         line = line.replace("$FILL", what.get("fill", "x") * what.get("size", 0))

@@ -1,7 +1,7 @@
 """A server on standard input and output that does what its script says. Standard library only, so it starts at once.
 
 The script is JSON in ``SCRIPT``: ``tools`` (entries of a listing, or ``pages`` of them), ``junk`` (lines printed before
-and between), ``ledger`` (a file in which every call that began is written down), and what single tools do (``acts``):
+and between, in hex; ``junk_file`` has many), ``ledger`` (a file in which every call that began is written down), and what single tools do (``acts``):
 ``die``, ``hang``, ``echo``, ``fail``, ``slow`` (progress without end), ``ask`` (elicitation), ``change`` (other tools
 from now on, ``later``), ``big`` (an answer of many bytes), ``wait`` (until the file ``gate`` is there).
 """
@@ -32,7 +32,11 @@ def ledger(*words):
 
 
 def junk():
-    for line in SCRIPT.get("junk", ()):
+    lines = SCRIPT.get("junk", ())
+    if "junk_file" in SCRIPT:
+        with open(SCRIPT["junk_file"], encoding="ascii") as file:
+            lines = file.read().split("\n")
+    for line in lines:
         sys.stdout.buffer.write(bytes.fromhex(line) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -45,6 +49,9 @@ def listing(params):
     tools = SCRIPT["later"] if STATE["later"] and "later" in SCRIPT else SCRIPT.get("tools", [])
     if "loop" in SCRIPT:
         return {"tools": tools, "nextCursor": SCRIPT["loop"]}
+    if "endless" in SCRIPT:
+        STATE["next"] += 1
+        return {"tools": [], "nextCursor": f"page {STATE['next']}"}
     if "pages" in SCRIPT:
         number = int(params.get("cursor") or 0)
         more = {"nextCursor": str(number + 1)} if number + 1 < len(SCRIPT["pages"]) else {}

@@ -20,7 +20,7 @@ from tests.sources.stage import LIMIT_S, Servers, marked_processes, servers, use
 __all__ = ["servers"]
 
 ROOT = Path(__file__).parents[2]
-ROUNDS = 25
+ROUNDS = 100
 
 
 def alive(ledger: list[str]) -> list[int]:
@@ -43,15 +43,22 @@ async def test_closing_ends_a_server_that_forked_and_ignores_sigterm_and_its_inp
     assert took < 5
 
 
-async def test_many_sessions_one_after_the_other_leave_no_process_and_no_zombie(servers: Servers) -> None:
-    source = servers.source("s", "ok")
-    async with asyncio.timeout(2 * LIMIT_S):
-        for _ in range(ROUNDS):
-            runner, _model = staged(user(source), "done")
-            async with runner:
-                await runner.run("go")
+@pytest.mark.requirement("B42")
+async def test_a_hundred_sessions_one_after_the_other_leave_no_process_and_no_zombie(servers: Servers) -> None:
+    source, other = servers.source("s", "ok"), servers.source("other", "ok", fork=True, stay=True)
+    bystander, _ = staged(user(other), call("other__ok"), "done")
+    async with asyncio.timeout(3 * LIMIT_S):
+        async with bystander, bystander.start() as session:
+            before = alive(servers.lines("other"))
+            for _ in range(ROUNDS):
+                runner, _model = staged(user(source), "done")
+                async with runner:
+                    await runner.run("go")
+            assert alive(servers.lines("other")) == before
+            assert len(before) == 2
+            assert (await session.run("go")).output == "done"
     assert len([line for line in servers.lines("s") if line.startswith("start")]) == ROUNDS
-    assert alive(servers.lines("s")) == []
+    assert alive([*servers.lines("s"), *servers.lines("other")]) == []
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
