@@ -7,13 +7,15 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from actors.text import clean
 from orchestrator.approver import key_digest
 from orchestrator.children import Children
 from orchestrator.desk import Desk
 from orchestrator.errors import HandleRefused, ResolutionFailed, SessionClosed
 from orchestrator.events import Events
-from orchestrator.journal.fault import StoreError
+from orchestrator.journal.fault import StoreDamaged, StoreError
 from orchestrator.journal.fold import apply, fold
 from orchestrator.journal.journal import Journal
 from orchestrator.journal.records import Entry, Noted, SessionOpened, SessionResumed, decode
@@ -241,7 +243,7 @@ class SessionStart:
         definition, principal = self._definition, self._config.principal
         log, records = await self._store.resume(handle.session)
         try:
-            entries = tuple(decode(data) for data in records)
+            entries = tuple(_decoded(handle.session, number, data) for number, data in enumerate(records, start=1))
             folded, live = fold(entries), SessionState()
             for entry in entries:
                 apply(live, entry, loops=False)
@@ -253,6 +255,15 @@ class SessionStart:
         journal.append("", SessionResumed(log.fence))
         apply(folded, Entry(journal.seq, 0, "", SessionResumed(log.fence)))
         return journal, folded
+
+
+def _decoded(session: str, number: int, data: bytes) -> Entry:
+    """Return the entry of a record. Raises `StoreDamaged` for one that this release does not know."""
+    try:
+        return decode(data)
+    except msgspec.DecodeError as error:
+        fault = f"it is no record that this release knows; a newer one may have written it ({error})"
+        raise StoreDamaged(f"session {session}", number, fault) from None
 
 
 def check_handle(

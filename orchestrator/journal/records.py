@@ -26,7 +26,7 @@ from actors.messages import (
 )
 from orchestrator.focus import Policy
 from orchestrator.journal.consent import ApprovalAnswered, ApprovalAsked, ApprovalLapsed, RuleMade, StateMoved
-from orchestrator.journal.source import SourceEnded, SourceStarted, ToolsPinned
+from orchestrator.journal.source import SourceRecord
 from orchestrator.journal.work import WorkRecord
 
 __all__ = [
@@ -274,9 +274,7 @@ Record = (
     | RuleMade
     | StateMoved
     | TurnParked
-    | SourceStarted
-    | SourceEnded
-    | ToolsPinned
+    | SourceRecord
 )
 
 

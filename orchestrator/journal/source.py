@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from orchestrator.journal.state import SessionState
 
-__all__ = ["SOURCE_HANDLERS", "Pin", "SourceEnded", "SourceStarted", "ToolsPinned"]
+__all__ = ["SOURCE_HANDLERS", "Pin", "SourceEnded", "SourceRecord", "SourceRunning", "SourceStarted", "ToolsPinned"]
 
 
 class Pin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,6 +41,14 @@ class SourceStarted(msgspec.Struct, frozen=True, tag="source_started"):
     mark: str
 
 
+class SourceRunning(msgspec.Struct, frozen=True, tag="source_running"):
+    """The process with *mark* is the one of number *leader*, the first of a group, and was *born* then on this host."""
+
+    mark: str
+    leader: int
+    born: str
+
+
 class SourceEnded(msgspec.Struct, frozen=True, tag="source_ended"):
     """Nothing that carries *mark* runs any more; if not *gone*, something of it could not be ended."""
 
@@ -56,8 +64,16 @@ class ToolsPinned(msgspec.Struct, frozen=True, tag="tools_pinned"):
     pins: tuple[Pin, ...]
 
 
+SourceRecord = SourceStarted | SourceRunning | SourceEnded | ToolsPinned
+"""What the journal has of sources."""
+
+
 def _started(state: SessionState, _: str, record: SourceStarted) -> None:
-    state.processes[record.mark] = record.source
+    state.processes.setdefault(record.mark, None)
+
+
+def _running(state: SessionState, _: str, record: SourceRunning) -> None:
+    state.processes[record.mark] = record
 
 
 def _ended(state: SessionState, _: str, record: SourceEnded) -> None:
@@ -71,6 +87,7 @@ def _pinned(state: SessionState, _: str, record: ToolsPinned) -> None:
 
 SOURCE_HANDLERS: dict[type, Callable[[SessionState, str, Any], None]] = {
     SourceStarted: _started,
+    SourceRunning: _running,
     SourceEnded: _ended,
     ToolsPinned: _pinned,
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TurnAccepted,
         TurnEnded,
     )
-    from orchestrator.journal.source import Pin
+    from orchestrator.journal.source import Pin, SourceRunning
     from orchestrator.journal.work import (
         FindingRecorded,
         FixesRecorded,
@@ -153,7 +153,7 @@ class SessionState:
         self.finished_steps: dict[str, StepFinished] = {}
         self.step_ends: dict[str, TurnEnded] = {}
         self.pins: dict[str, tuple[Pin, ...]] = {}
-        self.processes: dict[str, str] = {}
+        self.processes: dict[str, SourceRunning | None] = {}
         self.stages: dict[str, dict[tuple[Stage, int, bool], StageStarted]] = {}
         self.rounds: dict[str, list[ReviewRecorded | FixesRecorded]] = {}
 

@@ -37,7 +37,8 @@ MAX_SPANS = 60
 class Client:
     """One connection's client, to be used inside ``opened``.
 
-    ``up`` tells that its tools were listed, ``why`` how it was lost; ``on_lost`` hears of that at once.
+    ``up`` tells that its tools were listed, ``why`` how it was lost; ``on_lost`` hears of that at once, ``on_running``
+    of the number of its process.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Client:
         self.up = False
         self.mark = mark
         self.on_lost: Callable[[], None] = lambda: None
+        self.on_running: Callable[[int], None] = lambda _: None
         self._source = source
         self._diagnosis = diagnosis
         self._questions = questions
@@ -69,7 +71,7 @@ class Client:
         env, headers = filled(source.env), filled(source.headers)
         self._diagnosis.hide(secrets(source))
         if source.command:
-            transport: Any = stdio(source.command, env, source.cwd, self.mark, self._diagnosis)
+            transport: Any = stdio(source.command, env, source.cwd, self.mark, self._diagnosis, self.on_running)
         else:
             transport = http(source.url, headers, source.call_s, self._noted)
         client = mcp.Client(

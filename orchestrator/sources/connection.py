@@ -58,7 +58,7 @@ class Standing(enum.StrEnum):
 
 
 class Connection:
-    """The connection to *source*: ``tools`` are its tools, ``reason`` tells why it is down.
+    """The connection to *source*: ``tools`` are its tools, ``flights`` its calls, ``reason`` tells why it is down.
 
     ``revision`` counts what could change a decision about its tools.
     """
@@ -71,8 +71,8 @@ class Connection:
         self.revision = 0
         self.diagnosis = Diagnosis(self._tell)
         self._watch = watch
-        self._flights: set[Flight] = set()
-        self._questions = Questions(source.name, watch, self._flights)
+        self.flights: set[Flight] = set()
+        self._questions = Questions(source.name, watch, self.flights)
         self._client: Client | None = None
         self._owner: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
@@ -124,11 +124,11 @@ class Connection:
                 raise ToolFault(text, remedy="It was not called; ask for it anew.")
             return await client.call_tool(flight, pin.name, arguments)
 
-        self._flights.add(flight)
+        self.flights.add(flight)
         try:
             answered: Answered = await self._asked(ask, silent_s, flight)
         finally:
-            self._flights.discard(flight)
+            self.flights.discard(flight)
             flight.land()
         return answered
 
@@ -173,6 +173,7 @@ class Connection:
             while not self._closing:
                 client = Client(self.source, new_mark() if self.source.command else "", self.diagnosis, self._questions)
                 client.on_lost = partial(self._lost, client)
+                client.on_running = partial(self._watch.running, client.mark)
                 await self._held(client)
                 self.reason = self._reason(client)
                 if client.up and self._tries and not self._closing:

@@ -5,6 +5,8 @@ Rules:
 - A server is started with a mark of its own in its environment, which its children inherit, whatever group or session
   they move to. The mark is on record before the process exists, so that whoever takes the session up after a kill can
   end what was left.
+- A process that was started with another environment has lost the mark. The leader of the group is on record too, with
+  the time of its birth, because its number may belong to another process by now: its group is found while it lives.
 - Ending asks first (SIGTERM), then does not ask (SIGKILL); every wait is bounded.
 - Processes are found under ``/proc``. Where there is none, only the process group of the live server is ended.
 """
@@ -23,10 +25,11 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["MARK", "end", "group_of", "marked", "new_mark"]
+__all__ = ["MARK", "birth", "end", "group_of", "led", "marked", "new_mark"]
 
 MARK = "ORCHESTRATOR_SOURCE"
 PROC = Path("/proc")
+BOOT = PROC / "sys/kernel/random/boot_id"
 GRACE_S = 1.0
 DEAD = frozenset("ZXx")
 
@@ -66,6 +69,19 @@ def group_of(leader: int) -> tuple[int, ...]:
             if group == leader and runs:
                 found.append(pid)
     return tuple(found)
+
+
+def birth(pid: int) -> str:
+    """Return when the process *pid* began, in words that no other process of its number shares; empty: there is none."""
+    with suppress(OSError, IndexError):
+        fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        return f"{BOOT.read_text(encoding='ascii').strip()}/{fields[19].decode()}"
+    return ""
+
+
+def led(leader: int, born: str) -> tuple[int, ...]:
+    """Return the running processes of the group that *leader* leads, if that is still the process that was *born* then."""
+    return group_of(leader) if born and birth(leader) == born else ()
 
 
 async def end(find: Callable[[], tuple[int, ...]], *, grace_s: float = GRACE_S) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors.schema import canonical, digest
@@ -20,9 +21,9 @@ from actors.text import clip
 from orchestrator.events import Progressed
 from orchestrator.journal.fault import StoreError
 from orchestrator.journal.records import Noted
-from orchestrator.journal.source import SourceEnded, SourceStarted, ToolsPinned
+from orchestrator.journal.source import SourceEnded, SourceRunning, SourceStarted, ToolsPinned
 from orchestrator.sources.connection import Connection, Standing
-from orchestrator.sources.processes import end, marked
+from orchestrator.sources.processes import birth, end, led, marked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -60,6 +61,12 @@ def key_of(source: MCPSource) -> str:
     return digest(canonical(way))[:16]
 
 
+def left_of(mark: str, running: SourceRunning | None) -> tuple[int, ...]:
+    """Return what still runs of the server that was started with *mark*."""
+    group = () if running is None else led(running.leader, running.born)
+    return tuple({*marked(mark), *group})
+
+
 class Sources:
     """The connections of the session that *journal* records. ``asks`` asks the person; without it nobody is asked."""
 
@@ -83,7 +90,10 @@ class Sources:
 
         A source that cannot be reached is down, with its reason; whoever resolves definitions decides what that means.
         """
-        await asyncio.gather(*(self._clear(mark) for mark in tuple(self._journal.state.processes)))
+        left = self._journal.state.processes.items()
+        cleared = await asyncio.gather(*(end(partial(left_of, mark, running)) for mark, running in left))
+        for mark, gone in zip(tuple(self._journal.state.processes), cleared, strict=True):
+            self.ended(mark, gone=gone)
         ways: dict[str, MCPSource] = {}
         for source in wanted:
             longest = ways.setdefault(key_of(source), source)
@@ -106,9 +116,6 @@ class Sources:
             if connection.standing is Standing.DOWN:
                 self.tell("source_unavailable", connection.source.name, connection.reason)
 
-    async def _clear(self, mark: str) -> None:
-        self.ended(mark, gone=await end(lambda: marked(mark)))
-
     def try_again(self) -> None:
         """Let every connection that is down be tried once more, in the background. Never waits."""
         for connection in self:
@@ -123,6 +130,10 @@ class Sources:
         """Put on record, for good, that a process with *mark* is about to be started."""
         self._journal.append("", SourceStarted(source, mark))
         await self._journal.sync()
+
+    def running(self, mark: str, leader: int) -> None:
+        """Put on record which process it is. Raises `StoreError`."""
+        self._journal.append("", SourceRunning(mark, leader, birth(leader)))
 
     def ended(self, mark: str, *, gone: bool) -> None:
         """Put on record that nothing with *mark* runs any more, or that something of it could not be ended."""

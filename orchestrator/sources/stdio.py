@@ -20,7 +20,7 @@ import anyio.lowlevel
 from orchestrator.sources.processes import MARK, end, group_of, marked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from anyio.abc import ByteReceiveStream, Process
 
@@ -44,11 +44,16 @@ def environment(declared: Mapping[str, str], mark: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def stdio(
-    command: tuple[str, ...], env: Mapping[str, str], cwd: str, mark: str, diagnosis: Diagnosis
+    command: tuple[str, ...],
+    env: Mapping[str, str],
+    cwd: str,
+    mark: str,
+    diagnosis: Diagnosis,
+    running: Callable[[int], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Start *command* and yield the two streams that the SDK wants. On leaving nothing of it is left running.
 
-    Raises OSError when it cannot be started.
+    *running* hears the number of its process. Raises OSError when it cannot be started.
     """
     process = await anyio.open_process(
         list(command), env=environment(env, mark), cwd=cwd or None, start_new_session=True
@@ -56,6 +61,7 @@ async def stdio(
     incoming, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[Any](0)
     try:
+        running(process.pid)
         async with anyio.create_task_group() as group:
             group.start_soon(_read, process, incoming, diagnosis)
             group.start_soon(_write, process, outgoing, incoming)

@@ -18,6 +18,9 @@ class Watch(Protocol):
     async def started(self, mark: str, source: str) -> None:
         """A process with *mark* is about to be started; returns when that is on record for good."""
 
+    def running(self, mark: str, leader: int) -> None:
+        """The process with *mark* is the one of number *leader*, the first of a group of its own."""
+
     def ended(self, mark: str, *, gone: bool) -> None:
         """Nothing with *mark* runs any more, or, if not *gone*, something could not be ended."""
 

@@ -72,7 +72,7 @@ async def test_a_real_server_is_listed_called_killed_in_a_call_and_back_for_the_
         first = (await finished(session))[lead]
         turn = asyncio.ensure_future(session.run("call, and be killed"))
         pids = await frozen(session)
-        while not connection.calls:
+        while not connection.flights:
             await asyncio.sleep(0.01)
         began = asyncio.get_running_loop().time()
         for pid in pids:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import Agent, RuntimeConfig
+from orchestrator.journal.memory import MemoryStore
+from orchestrator.journal.source import SourceRunning
 from orchestrator.sources.processes import MARK, end, group_of, marked, new_mark
 from orchestrator.sources.stdio import environment
-from orchestrator.testing import call
+from orchestrator.testing import ScriptedModel, call
 from tests.core.stage import staged
 from tests.sources.stage import LIMIT_S, Servers, marked_processes, servers, user
 
@@ -21,6 +24,7 @@ __all__ = ["servers"]
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 100
+STUBBORN = "import signal,time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1,flush=True)\ntime.sleep(60)"
 
 
 def alive(ledger: list[str]) -> list[int]:
@@ -132,13 +136,42 @@ def test_after_a_signal_nothing_is_left_at_the_next_start_at_the_latest(tmp_path
     assert other.alive() == []
 
 
+@pytest.mark.requirement("B42")
+async def test_a_server_with_another_environment_is_ended_by_whoever_takes_its_session_up(servers: Servers) -> None:
+    bare = subprocess.Popen([sys.executable, "-c", STUBBORN], env={}, stdout=subprocess.PIPE, start_new_session=True)
+    assert bare.stdout is not None
+    bare.stdout.readline()
+    well, store = servers.source("s", "ok"), MemoryStore()
+    config = RuntimeConfig(ScriptedModel(boss=["one", "two"]), store=store)
+    async with asyncio.timeout(LIMIT_S), Agent(user(well), config) as runner:
+        async with runner.start() as session:
+            await session.run("go")
+            watch, handle = session._supervisor.registry.sources, session.snapshot()
+            assert watch is not None
+            for mark, leader, born in (
+                ("a", bare.pid, "another boot/1"),
+                ("b", os.getpid(), "x"),
+                ("c", 2**22 + 1, "x"),
+            ):
+                await watch.started(mark, "s")
+                session._supervisor.journal.append("", SourceRunning(mark, leader, born))
+        async with runner.start(handle) as session:
+            assert bare.poll() is None
+            watch = session._supervisor.registry.sources
+            assert watch is not None
+            await watch.started("d", "s")
+            watch.running("d", bare.pid)
+        async with runner.start(handle) as session:
+            assert bare.wait(timeout=5) == -signal.SIGKILL
+            assert len(session._supervisor.journal.state.processes) == 1
+            assert (await session.run("go")).output == "two"
+    bare.stdout.close()
+
+
 async def test_ending_asks_first_and_then_does_not_ask() -> None:
     mark = new_mark()
-    stubborn = (
-        "import signal,sys,time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1,flush=True)\ntime.sleep(60)"
-    )
     process = subprocess.Popen(
-        [sys.executable, "-c", stubborn], env=environment({}, mark), stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", STUBBORN], env=environment({}, mark), stdout=subprocess.PIPE, start_new_session=True
     )
     assert process.stdout is not None
     process.stdout.readline()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator import Agent, ResolutionFailed, RuntimeConfig, SessionClosed
-from orchestrator.journal.fault import StoreError, StoreUnavailable
+from orchestrator.journal.fault import StoreDamaged, StoreError, StoreUnavailable
 from orchestrator.journal.memory import MemoryStore
 from orchestrator.testing import ScriptedModel, call
 from tests.core.stage import staged
@@ -149,3 +149,20 @@ async def test_a_journal_that_takes_nothing_more_leaves_no_server_behind(
         for _ in range(5):
             await asyncio.sleep(0)
         assert others() == before
+
+
+async def test_a_session_with_a_record_of_a_newer_release_is_left_alone_and_told(servers: Servers) -> None:
+    store, source = MemoryStore(), servers.source("s", "t")
+    runner = Agent(user(source), RuntimeConfig(ScriptedModel(boss=["x"]), store=store))
+    async with asyncio.timeout(LIMIT_S), runner:
+        async with runner.start() as session:
+            await session.run("go")
+            handle = session.snapshot()
+        log, records = await store.resume(handle.session)
+        number = len(records) + 1
+        log.append(number, b'{"seq":%d,"at_ms":1,"actor":"","record":{"type":"of_tomorrow"}}' % number)
+        await log.sync(number)
+        await log.close("open")
+        with pytest.raises(StoreDamaged, match=f"record {number}: it is no record that this release knows"):
+            await runner.start(handle).__aenter__()
+        assert len(servers.lines("s")) == 1
