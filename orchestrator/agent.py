@@ -124,13 +124,15 @@ class SessionStart:
         try:
             self._session = await self._start()
         except ResolutionFailed as failed:
-            raise (self._closed() if self.over else failed) from None
+            self._check_open()
+            raise failed from None
         finally:
             starting.set()
         return self._session
 
-    def _closed(self) -> SessionClosed:
-        return SessionClosed(f"of the closed agent {self._definition.name!r}")
+    def _check_open(self) -> None:
+        if self.over:
+            raise SessionClosed(f"of the closed agent {self._definition.name!r}")
 
     async def _start(self) -> Session:
         """Start the session; one that cannot start leaves nothing running."""
@@ -149,10 +151,10 @@ class SessionStart:
         else:
             journal, folded = await self._resume(self._handle, events)
         try:
-            if wanted and not self.over:
+            self._check_open()
+            if wanted:
                 await self._connect(wanted, journal, events)
-            if self.over:
-                raise self._closed()
+            self._check_open()
             self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
             return await self._people(self.supervisor, folded, events)
         except BaseException as error:

@@ -20,6 +20,7 @@ from actors.intrinsics import INTRINSICS
 from actors.ports import OfferedTool
 from actors.roles import ROLES
 from actors.schema import canonical, digest
+from actors.sources import MCPSource
 from actors.text import clip
 from actors.tools import Tool
 from orchestrator.errors import ResolutionFailed
@@ -31,7 +32,6 @@ from orchestrator.validators import UnusableSchema, answer_fault, compile_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from actors.sources import MCPSource
     from actors.states import StateChart
     from actors.tools import ToolContext
     from orchestrator.journal.source import Pin

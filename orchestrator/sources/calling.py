@@ -17,7 +17,7 @@ from actors.text import clip
 from orchestrator.sources.content import as_answer, as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Set
+    from collections.abc import Callable, Collection, Mapping
 
     from actors.tools import ToolContext
     from orchestrator.sources.watch import Watch
@@ -67,7 +67,7 @@ class Flight:
 class Questions:
     """The questions of one server; *flights* are its calls in flight."""
 
-    def __init__(self, source: str, watch: Watch, flights: Set[Flight]) -> None:
+    def __init__(self, source: str, watch: Watch, flights: Collection[Flight]) -> None:
         self.source = source
         self._watch = watch
         self._flights = flights

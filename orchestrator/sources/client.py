@@ -69,6 +69,9 @@ class Client:
 
         source = self._source
         env, headers = filled(source.env), filled(source.headers)
+        for name, value in headers.items():
+            if not value.isprintable():
+                raise ToolFault(f"the value of its header {name} holds control characters")
         self._diagnosis.hide(secrets(source))
         if source.command:
             transport: Any = stdio(source.command, env, source.cwd, self.mark, self._diagnosis, self.on_running)

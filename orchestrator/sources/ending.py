@@ -1,4 +1,4 @@
-"""How a request to a server ended: answered, refused, or nobody knows. What the SDK raises becomes what a call can say."""
+"""How a request to a server ended: answered, refused, or nobody knows; in the words that a call has for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Gone(Exception):
 
 
 def ended(asking: asyncio.Task[Any], source: MCPSource, why: str) -> Any:
-    """Return what the request *asking*, which is done, was answered; *why* tells how its connection was lost, if it was.
+    """Return what the request *asking*, which is done, was answered; *why* tells how its connection was lost.
 
     Raises `ToolFault` where the server refused it, `Gone` where it was not taken, `OutcomeUnknown` for everything else.
     """

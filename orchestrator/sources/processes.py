@@ -72,7 +72,7 @@ def group_of(leader: int) -> tuple[int, ...]:
 
 
 def birth(pid: int) -> str:
-    """Return when the process *pid* began, in words that no other process of its number shares; empty: there is none."""
+    """Return when the process *pid* began, which no other process of its number shares; empty: there is none."""
     with suppress(OSError, IndexError):
         fields = (PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
         return f"{BOOT.read_text(encoding='ascii').strip()}/{fields[19].decode()}"
@@ -80,7 +80,7 @@ def birth(pid: int) -> str:
 
 
 def led(leader: int, born: str) -> tuple[int, ...]:
-    """Return the running processes of the group that *leader* leads, if that is still the process that was *born* then."""
+    """Return the running processes of the group that *leader* leads, if that is the process *born* then."""
     return group_of(leader) if born and birth(leader) == born else ()
 
 

@@ -1,8 +1,9 @@
 """Between a transport and the SDK: every message passes here, so that one bad tool does not lose its server.
 
-The SDK refuses a whole listing for one malformed entry, and a whole answer for one block of an unknown kind. Here each entry of a ``tools/list`` answer is looked at by
-itself: a good one goes on with its own text kept beside it, a bad one is left out and its fault is kept. Schemas of
-answers are taken off, because the SDK would check them by a library that may fetch; we check them ourselves.
+The SDK refuses a whole listing for one malformed entry, and a whole answer for one block of an unknown kind. Here each
+entry of a ``tools/list`` answer is looked at by itself: a good one goes on with its own text kept beside it, a bad one
+is left out and its fault is kept; a block that the protocol does not know is told by its kind. Schemas of answers are
+taken off, because the SDK would check them by a library that may fetch; we check them ourselves.
 """
 
 from __future__ import annotations

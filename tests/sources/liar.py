@@ -1,11 +1,13 @@
 """A server on standard input and output that prints what its script says, word for word. Standard library only.
 
 The script is JSON in ``SCRIPT``: ``does`` gives, for a method (or ``tools/call NAME``), a list of steps; what has none
-is answered as a good server would (``tools`` are its tools, a call is answered with ``ok``). A step is ``line`` (text to
-print, ``$ID`` being the request's id and ``$N`` the number of the print, ``$CLOCK`` the time), ``times`` (how often), ``fill`` (what ``$FILL``
-stands for, repeated ``size`` times), ``err`` (text for the error output), ``exit``, ``sleep``, ``close`` (the output),
-``answer`` (as a good server would), ``once`` (only the first time). ``deaf``: nothing is read after the first listing. Every call is put into ``ledger``. ``listing``: a
-file that holds the whole answer to a listing.
+is answered as a good server would (``tools`` are its tools, or ``listing`` is a file that holds the whole answer; a
+call is answered with ``ok``). Every call is put into ``ledger``. ``deaf``: nothing is read after the first listing.
+
+A step is ``line`` (text to print; ``$ID`` is the request's id, ``$N`` the number of the print, ``$CLOCK`` the time, and
+``$FILL`` and ``$UNFILL`` are ``fill`` and ``unfill``, ``size`` times), ``times`` (how often), ``err`` (text for the
+error output), ``env`` (the variable to print there), ``exit``, ``sleep``, ``close`` (the output), ``answer`` (as a good
+server would), ``once`` (only the first time).
 """
 
 import json
@@ -28,7 +30,7 @@ def ledger(*words):
         file.write(" ".join(map(str, words)) + "\n")
 
 
-def good(method, request, params):
+def good(method, params):
     if method == "initialize":
         info = {"name": "liar", "version": "1"}
         capabilities = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
@@ -44,7 +46,7 @@ def good(method, request, params):
 
 
 def reply(method, request, params):
-    result = good(method, request, params)
+    result = good(method, params)
     if result is not None:
         put(json.dumps({"jsonrpc": "2.0", "id": request, "result": result}))
     elif request is not None:

@@ -90,7 +90,7 @@ def approve_it(question: Question) -> Answer:
 
 
 @pytest.mark.parametrize("of_boss", [True, False])
-async def test_the_data_of_a_server_is_read_by_who_asks_for_it_alone(servers: Servers, of_boss: bool) -> None:
+async def test_the_data_of_a_server_is_read_by_who_asks_for_it_alone(servers: Servers, *, of_boss: bool) -> None:
     definition = pair(servers, {"data": of_boss}, {"data": not of_boss})
     model = ScriptedModel(**script(call("read_source", source="s"), call("read_source", source="s")))
     async with asyncio.timeout(LIMIT_S), office(definition, model) as it:
@@ -134,7 +134,7 @@ async def test_each_waits_as_long_as_its_own_declaration_says(servers: Servers) 
 async def test_an_absent_source_excuses_the_names_of_its_own_prefix(servers: Servers) -> None:
     absent = servers.source("s", exit="no", declared={"required": False, "prefix": "gh."})
     skill = Skill("k", "d", "t", tools=("gh.look",))
-    runner, model = staged(user(absent, skills=(skill,)), call("get_api_spec", tool_name="gh.look"), "end")
+    runner, _ = staged(user(absent, skills=(skill,)), call("get_api_spec", tool_name="gh.look"), "end")
     async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
         await session.run("go")
         seen = await finished(session)

@@ -152,3 +152,28 @@ def test_a_pins_version_covers_everything_that_counts() -> None:
         Pin("a", "d", "{}", "", (("readOnlyHint", False),)),
     ]
     assert len({pin.version for pin in pins}) == len(pins)
+
+
+def test_a_difference_is_never_empty_and_never_long() -> None:
+    one, other = Pin("a", "Does a.\n", "{}"), Pin("a", "Does a.\r\n", "{}")
+    assert differences((one,), (other,)) == {"a": "its description has other line ends"}
+    long = [Pin("a", "".join(f"{word} {n}\n" for n in range(20_000)), "{}") for word in ("x", "y")]
+    told = differences(long[:1], long[1:])["a"]
+    assert told.startswith("-description: x 0\n")
+    assert len(told) <= 2000
+
+
+async def test_the_answer_of_a_changed_tool_is_held_against_the_schema_it_has_now(servers: Servers) -> None:
+    def answers(kind: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {"n": {"type": kind}}, "required": ["n"]}
+
+    first, later = entry("t", outputSchema=answers("integer")), entry("t", outputSchema=answers("string"))
+    acts = {"turn": "change", "t": "structured"}
+    source = servers.source("s", first, "turn", acts=acts, later=[later, entry("turn")], value={"n": "x"})
+    model, person = ScriptedModel(boss=[call("s__turn"), "one", call("s__t"), "two"]), Person(yes)
+    async with asyncio.timeout(LIMIT_S), office(user(source), model, approver=at_the_desk(person)) as it:
+        await it.session.run("go")
+        await changed(it.session)
+        await it.session.run("go on")
+        (result,) = await answered(it, "boss", "s__t")
+    assert (result.outcome, result.text) == (Outcome.OK, '{"n":"x"}')

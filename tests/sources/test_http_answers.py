@@ -1,4 +1,4 @@
-"""What an HTTP server can answer besides a message: what says no is a refusal, anything else leaves the outcome open."""
+"""What HTTP can answer besides a message: what says no is a refusal, anything else leaves the outcome open."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Slow(Web):
 
     head = b"HTTP/1.1 200 OK\r\n"
 
-    async def _call(self, writer: asyncio.StreamWriter, request: Any, params: dict[str, Any]) -> bool:
+    async def _call(self, writer: asyncio.StreamWriter, _: Any, params: dict[str, Any]) -> bool:
         self.calls.append(params["name"])
         writer.write(self.head)
         await writer.drain()

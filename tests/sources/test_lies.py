@@ -37,12 +37,12 @@ def failure(code: Any, message: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "step, outcome, text",
     [
-        (result('{"content":[],"structuredContent":{"n":%d}}' % 10**39), Outcome.OK, '{"n":%d}' % 10**39),
+        (result({"content": [], "structuredContent": {"n": 10**39}}), Outcome.OK, f'{{"n":{10**39}}}'),
         (result('{"content":[],"structuredContent":{"n":NaN}}'), Outcome.OK, '{"n":null}'),
-        (result('{"content":[{"type":"hologram","x":1},%s]}' % KNOWN), Outcome.OK, "[hologram content that the"),
-        (result('{"content":[{"type":"text","text":null},%s]}' % KNOWN), Outcome.OK, "hi"),
-        (result('{"content":[5,%s]}' % KNOWN), Outcome.OK, "hi"),
-        (result('{"content":%s}' % KNOWN), Outcome.OK, "hi"),
+        (result('{"content":[{"type":"hologram","x":1},' + KNOWN + "]}"), Outcome.OK, "[hologram content that the"),
+        (result('{"content":[{"type":"text","text":null},' + KNOWN + "]}"), Outcome.OK, "hi"),
+        (result('{"content":[5,' + KNOWN + "]}"), Outcome.OK, "hi"),
+        (result('{"content":' + KNOWN + "}"), Outcome.OK, "hi"),
         (result("{}"), Outcome.OK, "returned no output"),
         (result('{"content":[],"isError":true}'), Outcome.ERROR, "t failed and said nothing"),
         (result("5"), Outcome.UNKNOWN, "answered what the protocol does not allow"),

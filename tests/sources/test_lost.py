@@ -171,7 +171,7 @@ async def test_a_server_that_nobody_serves_is_told_as_such() -> None:
         url = web.url
     runner, _ = staged(user(MCPSource("s", url=url, access=Access.READ)), "never")
     async with asyncio.timeout(LIMIT_S), runner:
-        with pytest.raises(ResolutionFailed, match="MCP source 's' is not there: .*[Cc]onnect"):
+        with pytest.raises(ResolutionFailed, match=r"MCP source 's' is not there: .*[Cc]onnect"):
             await runner.run("go")
 
 
@@ -188,6 +188,17 @@ async def test_headers_are_filled_in_from_the_environment_and_stand_nowhere_else
     assert {headers.get("authorization") for headers in web.headers} == {"Bearer t0p-secret"}
     assert "t0p-secret" not in journal
     assert "t0p-secret" not in repr(source.declaration())
+
+
+async def test_a_header_that_no_header_can_hold_is_named_and_its_value_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN_OF_WEB", "t0p-secret\nX-Other: 1")
+    async with asyncio.timeout(LIMIT_S), served(Web()) as web:
+        source = MCPSource("s", url=web.url, access=Access.READ, headers={"Authorization": "Bearer ${TOKEN_OF_WEB}"})
+        async with Agent(user(source), RuntimeConfig(ScriptedModel())) as runner:
+            with pytest.raises(ResolutionFailed, match="the value of its header Authorization holds") as caught:
+                await runner.run("go")
+        assert web.headers == []
+    assert "t0p-secret" not in str(caught.value)
 
 
 async def test_a_variable_that_is_not_set_is_named_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from actors.messages import Outcome
 from orchestrator import Policy, Turn
 from orchestrator.journal.consent import ApprovalAsked
-from orchestrator.questions import content_of
+from orchestrator.questions import content_of, question
 from orchestrator.testing import ScriptedModel, call
 from tests.consent.office import KEY, Person, answered, approve, at_the_desk, never, no, office
 from tests.sources.stage import LIMIT_S, Servers, finished, servers, told, user
@@ -149,7 +149,28 @@ TWO = {
         ("many", {"type": "object", "properties": {"n": {"type": "integer"}}}, None),
         ("true", {"type": "object", "properties": {"n": {"type": "boolean"}}}, {"n": True}),
         ("x", {"type": "object", "properties": {"n": {"$ref": "https://x.example/y"}}}, None),
+        ("x", {"properties": [1]}, None),
+        ("x", {"properties": {"n": 5}}, None),
+        ("x", {"type": "object", "properties": {"n": {"type": "string"}}, "required": 5}, None),
+        ("{}", {"properties": {"n": {"default": 10**40}}}, {"n": 10**40}),
+        ('{"n": 1}', {"properties": {"n": json.loads("[" * 500 + "]" * 500)}}, None),
     ],
 )
 def test_what_is_typed_becomes_the_content_that_was_asked_for(text: str, schema: Any, content: Any) -> None:
     assert content_of(text, schema) == content
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": [1]},
+        {"properties": {"n": 5}},
+        {"properties": {"n": {"enum": 5}}, "required": 7},
+        {"properties": {"n": {"type": ["a", {}], "description": 9, "default": [[[]]]}}},
+        {"properties": {f"n{number}": {"description": "x" * 10_000} for number in range(1000)}},
+    ],
+)
+def test_a_question_of_any_form_is_shown_within_bounds(schema: Any) -> None:
+    shown = question("s", "Who?", schema)
+    assert shown.startswith("s asks: Who?")
+    assert len(shown) <= 4000

@@ -116,6 +116,13 @@ async def test_two_sessions_of_one_agent_have_a_server_each_and_close_apart(serv
     assert mine(servers) == []
 
 
+async def lived(runner: Agent) -> None:
+    """One whole session."""
+    async with runner, runner.start() as session:
+        await session.run("go")
+        await finished(session)
+
+
 @pytest.mark.parametrize("after", range(1, 9))
 async def test_a_journal_that_takes_nothing_more_leaves_no_server_behind(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, after: int
@@ -142,9 +149,7 @@ async def test_a_journal_that_takes_nothing_more_leaves_no_server_behind(
     async with asyncio.timeout(LIMIT_S):
         before = others()
         with pytest.raises((StoreError, ResolutionFailed), match="the disk is full"):
-            async with runner, runner.start() as session:
-                await session.run("go")
-                await finished(session)
+            await lived(runner)
         assert mine(servers) == []
         for _ in range(5):
             await asyncio.sleep(0)
