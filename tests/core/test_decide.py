@@ -276,6 +276,15 @@ def test_a_tool_that_needs_approval_is_offered_when_a_person_can_be_asked_and_re
         assert verdict.code == "approval_unavailable"
 
 
+def test_a_no_to_a_call_holds_although_its_tool_needs_no_yes_any_more() -> None:
+    free = msgspec.structs.replace(GOOD, tool=Tool("look", "Reads."), grants=Grants(), targets=())
+    verdict = decide(Attempt("look"), msgspec.structs.replace(free, consent=Consent.REJECTED))
+    assert isinstance(verdict, Denial)
+    assert verdict.code == "approval_rejected"
+    for consent in (Consent.MISMATCH, Consent.EXPIRED, Consent.USED, Consent.NONE):
+        assert decide(Attempt("look"), msgspec.structs.replace(free, consent=consent)) is PERMIT
+
+
 def test_a_reading_tool_may_look_anywhere_inside_the_workspace_and_nowhere_outside() -> None:
     look = msgspec.structs.replace(GOOD, tool=Tool("look", "Reads."), grants=Grants())
     inside, outside = Target("x", "x", inside=True), Target("/etc", "", inside=False, rule="absolute")

@@ -1,4 +1,4 @@
-"""The MCP conformance suite, its client side, against a session of ours: every scenario applies and passes, or is listed."""
+"""The MCP conformance suite, its client side, against a session of ours: each scenario passes or is listed."""
 
 from __future__ import annotations
 

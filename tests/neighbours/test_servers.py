@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,6 @@ from tests.neighbours.places import PLACE, SERVERS, filled, source
 from tests.sources.stage import entries, finished, told, user
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from orchestrator import Session
     from orchestrator.sources.connection import Connection
 
@@ -90,7 +89,7 @@ async def test_a_real_server_is_listed_called_killed_in_a_call_and_back_for_the_
     assert again.text == first.text or name == "time"
     assert [kind for kind, _ in said] == ["server_lost", "server_back"]
     assert marked(mark) == ()
-    assert [pid for pid in pids if os.path.exists(f"/proc/{pid}") and pid in marked(mark)] == []
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists() and pid in marked(mark)] == []
 
 
 EVERYTHING: list[tuple[str, dict[str, Any], str]] = [
@@ -135,7 +134,10 @@ async def test_every_tool_of_the_everything_server_is_called_and_answered(tmp_pa
         texts = [each.text for each in seen[name]]
         assert any(part in text for text in texts), (name, texts)
     refused = {name for name, results in seen.items() for each in results if each.outcome is not Outcome.OK}
-    print({n: [r.text[:300] for r in seen[n]] for n in ("simulate-research-query", "trigger-url-elicitation", "get-env")}, refused)
+    print(
+        {n: [r.text[:300] for r in seen[n]] for n in ("simulate-research-query", "trigger-url-elicitation", "get-env")},
+        refused,
+    )
     assert refused <= {"simulate-research-query", "trigger-url-elicitation"}, {n: seen[n] for n in refused}
     assert shown
     assert person.asked

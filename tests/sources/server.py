@@ -1,9 +1,10 @@
 """A server on standard input and output that does what its script says. Standard library only, so it starts at once.
 
-The script is JSON in ``SCRIPT``: ``tools`` (entries of a listing, or ``pages`` of them), ``junk`` (lines printed before
-and between, in hex; ``junk_file`` has many), ``ledger`` (a file in which every call that began is written down), and what single tools do (``acts``):
-``die``, ``hang``, ``echo``, ``fail``, ``slow`` (progress without end), ``ask`` (elicitation), ``change`` (other tools
-from now on, ``later``), ``big`` (an answer of many bytes), ``wait`` (until the file ``gate`` is there).
+The script is JSON in ``SCRIPT``: ``tools`` (entries of a listing, or ``pages`` of them, or ``endless`` ones), ``junk``
+(lines printed before and between, in hex; ``junk_file`` has many), ``ledger`` (a file in which every call that began is
+written down), and what single tools do (``acts``): ``die``, ``hang``, ``echo``, ``fail``, ``slow`` (progress without
+end), ``ask`` (elicitation), ``change`` (other tools from now on, ``later``), ``big`` (an answer of many bytes),
+``wait`` (until the file ``gate`` is there).
 """
 
 import json

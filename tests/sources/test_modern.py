@@ -59,7 +59,7 @@ def modern(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_everything_a_call_can_do_works_with_a_server_of_the_newest_protocol(
-    modern: MCPSource, tmp_path: Path
+    modern: MCPSource,
 ) -> None:
     person = Person(lambda question: approve(question.approval, reason="Ada"))
     script = [

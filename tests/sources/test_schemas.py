@@ -1,21 +1,23 @@
-"""Schemas of servers: whole to the model and to discovery, checked as they are, and one that is no use costs one tool."""
+"""Schemas of servers: whole to the model and to discovery; checked as they are; one that is no use costs one tool."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
-from actors.messages import ModelReply
-from actors.ports import ModelRequest
 from orchestrator import Agent, RuntimeConfig
 from orchestrator.testing import ScriptedModel, call
 from orchestrator.validators import compile_schema
 from tests.core.stage import names, staged
 from tests.sources.stage import LIMIT_S, Servers, entry, finished, servers, user
+
+if TYPE_CHECKING:
+    from actors.messages import ModelReply
+    from actors.ports import ModelRequest
 
 __all__ = ["servers"]
 
@@ -115,10 +117,10 @@ async def test_what_a_model_cannot_be_told_is_unavailable_and_the_rest_is_adapte
     odd = {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
     source = servers.source("s", entry("odd", inputSchema=odd), "plain")
     model = Choosy(boss=[[call("s__odd", a=1), call("get_api_spec", tool_name="s__plain")], "done"])
-    async with asyncio.timeout(LIMIT_S), Agent(user(source), RuntimeConfig(model)) as runner:
-        async with runner.start() as session:
-            await session.run("go")
-            seen = await finished(session)
+    runner = Agent(user(source), RuntimeConfig(model))
+    async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
+        await session.run("go")
+        seen = await finished(session)
     (offered,) = [tool for tool in model.requests[0].tools if tool.name.startswith("s__")]
     assert (offered.name, msgspec.json.decode(offered.input_schema)["title"]) == ("s__plain", "told")
     assert '"title"' not in seen["get_api_spec"].text

@@ -106,13 +106,13 @@ async def test_a_start_that_is_cancelled_in_any_of_its_waits_leaves_nothing(serv
 async def test_two_sessions_of_one_agent_have_a_server_each_and_close_apart(servers: Servers) -> None:
     source = servers.source("s", "t")
     model = ScriptedModel(boss=[call("s__t"), "done", call("s__t"), "done"])
-    async with asyncio.timeout(LIMIT_S), Agent(user(source), RuntimeConfig(model)) as agent:
-        async with agent.start() as one:
-            async with agent.start() as two:
-                assert len(mine(servers)) == 2
-                assert (await two.run("go")).output == "done"
-            assert len(mine(servers)) == 1
-            assert (await one.run("go")).output == "done"
+    agent = Agent(user(source), RuntimeConfig(model))
+    async with asyncio.timeout(LIMIT_S), agent, agent.start() as one:
+        async with agent.start() as two:
+            assert len(mine(servers)) == 2
+            assert (await two.run("go")).output == "done"
+        assert len(mine(servers)) == 1
+        assert (await one.run("go")).output == "done"
     assert mine(servers) == []
 
 
