@@ -3,7 +3,8 @@
 Rules:
 
 - A declaration opens nothing. It is part of its definition's fingerprint, so it holds no secret: ``${NAME}`` in a value
-  of ``env`` or ``headers`` is filled in from the host's environment when the connection is opened.
+  of ``env`` or ``headers`` is filled in from the host's environment when the connection is opened, ``${WORKSPACE}`` in
+  ``env``, ``command`` and ``cwd`` with the folder that the session works on.
 - What a tool may do is said here, by whoever writes the definition. A server's own hints count only where the source
   is *trusted*; otherwise a tool that nobody spoke of is held to be external.
 """

@@ -153,7 +153,8 @@ class SessionStart:
         try:
             self._check_open()
             if wanted:
-                await self._connect(wanted, journal, events)
+                folder = "" if workspace is None else str(workspace.root)
+                await self._connect(wanted, Sources(journal, events, folder))
             self._check_open()
             self.supervisor = Supervisor(journal, config, self.registry, workspace, events)
             return await self._people(self.supervisor, folded, events)
@@ -161,9 +162,9 @@ class SessionStart:
             await asyncio.shield(asyncio.ensure_future(self._take_down(journal, error)))
             raise
 
-    async def _connect(self, wanted: tuple[MCPSource, ...], journal: Journal, events: Events) -> None:
+    async def _connect(self, wanted: tuple[MCPSource, ...], sources: Sources) -> None:
         """Open every source, then resolve every definition."""
-        sources = self.registry.sources = Sources(journal, events)
+        self.registry.sources = sources
         await sources.open(wanted)
         for definition in self._definitions:
             self.registry.resolve(definition)

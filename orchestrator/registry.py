@@ -202,7 +202,7 @@ class Gathered:
         self._faults += (f"MCP source {source.name!r}: {fault}" for fault in taking.faults)
         for taken in taking.tools:
             tool = attrs.evolve(taken.tool, run=partial(_run, connection, source, taken.pin))
-            unusable = f"its schema cannot be used: {taken.unusable}" if taken.unusable else ""
+            unusable = taken.unusable
             try:
                 validator = compile_schema(tool.input_schema)
             except ValueError as error:

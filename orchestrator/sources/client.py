@@ -68,6 +68,8 @@ class Client:
         import mcp
 
         source = self._source
+        if any("${WORKSPACE}" in word for word in (*source.command, source.cwd)):
+            raise ToolFault("it works on the session's workspace, and the session has none")
         env, headers = filled(source.env), filled(source.headers)
         for name, value in headers.items():
             if not value.isprintable():

@@ -19,11 +19,12 @@ from orchestrator.journal.source import Pin
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["differences", "hinted", "pin_of"]
+__all__ = ["TASK_ONLY", "differences", "hinted", "pin_of"]
 
 MAX_DIFFERENCE = 2000
 MAX_COMPARED = 200
 """Lines on each side, from the first that differs: comparing takes longer than their number."""
+TASK_ONLY = "taskOnly"
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -36,8 +37,14 @@ def pin_of(entry: Mapping[str, Any]) -> Pin:
         clean(entry.get("description") or ""),
         canonical(schema),
         canonical(output) if isinstance(output, dict) else "",
-        tuple((name, told[name]) for name in HINTS if isinstance(told.get(name), bool)),
+        tuple((name, told[name]) for name in HINTS if isinstance(told.get(name), bool)) + _task(entry.get("execution")),
     )
+
+
+def _task(execution: Any) -> tuple[tuple[str, bool], ...]:
+    """Return the mark of a tool that its server runs as a task only, as a part of the older protocol has it."""
+    needed = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+    return ((TASK_ONLY, True),) if needed else ()
 
 
 def hinted(pin: Pin) -> Access:

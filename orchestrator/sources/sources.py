@@ -16,6 +16,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from actors.schema import canonical, digest
 from actors.text import clip
 from orchestrator.events import Progressed
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sources", "sources_of"]
 
+WORKSPACE = "${WORKSPACE}"
 MAX_TEXT = 4000
 MAX_TOLD = 50
 """Notes of one kind about one source before they become rare."""
@@ -70,8 +73,9 @@ def left_of(mark: str, running: SourceRunning | None) -> tuple[int, ...]:
 class Sources:
     """The connections of the session that *journal* records. ``asks`` asks the person; without it nobody is asked."""
 
-    def __init__(self, journal: Journal, events: Events) -> None:
+    def __init__(self, journal: Journal, events: Events, workspace: str = "") -> None:
         self._journal = journal
+        self._workspace = workspace
         self._events = events
         self._connections: dict[str, Connection] = {}
         self._told: dict[tuple[str, str], int] = {}
@@ -100,7 +104,7 @@ class Sources:
             if longest.start_s < source.start_s:
                 ways[key_of(source)] = source
         for key, source in ways.items():
-            self._connections[key] = Connection(source, self, self._journal.state.pins.get(key))
+            self._connections[key] = Connection(self._placed(source), self, self._journal.state.pins.get(key))
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def start(connection: Connection) -> None:
@@ -115,6 +119,14 @@ class Sources:
                 self.tell("tool_left_out", connection.source.name, fault)
             if connection.standing is Standing.DOWN:
                 self.tell("source_unavailable", connection.source.name, connection.reason)
+
+    def _placed(self, source: MCPSource) -> MCPSource:
+        """Return *source* with the folder that the session works on filled in; without one the place stays as it is."""
+        if not self._workspace:
+            return source
+        command = tuple(word.replace(WORKSPACE, self._workspace) for word in source.command)
+        env = tuple((name, value.replace(WORKSPACE, self._workspace)) for name, value in source.env)
+        return attrs.evolve(source, command=command, env=env, cwd=source.cwd.replace(WORKSPACE, self._workspace))
 
     def try_again(self) -> None:
         """Let every connection that is down be tried once more, in the background. Never waits."""

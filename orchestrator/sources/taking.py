@@ -21,7 +21,7 @@ from actors.schema import EMPTY_SCHEMA, schema_faults
 from actors.text import clip, listed
 from actors.tools import Tool
 from orchestrator.journal.source import Pin
-from orchestrator.sources.pins import hinted
+from orchestrator.sources.pins import TASK_ONLY, hinted
 from orchestrator.validators import MAX_FAULT, compile_schema
 
 if TYPE_CHECKING:
@@ -96,14 +96,20 @@ def _rights(source: MCPSource, pin: Pin) -> tuple[Access, Approval, frozenset[st
 
 
 def _taken(source: MCPSource, pin: Pin, name: str) -> Taken:
-    """Return the tool that stands for *pin*, unusable where its schema is. Raises `DefinitionError`."""
+    """Return the tool that stands for *pin*, unusable where its schema or its server makes it so.
+
+    Raises `DefinitionError` for a transform that does not fit.
+    """
     access, approval, authorities = _rights(source, pin)
     schema = pin.schema if msgspec.json.decode(pin.schema) else EMPTY_OBJECT
-    unusable = next(schema_faults(schema, set()), "")
+    fault = next(schema_faults(schema, set()), "")
+    unusable = f"its schema cannot be used: {fault}" if fault else ""
+    if (TASK_ONLY, True) in pin.hints:
+        unusable = "its server runs it as a task only, which this release does not offer"
     tool = Tool(
         name,
         pin.description.strip() or f"The tool {pin.name} of the server {source.name}, which says nothing about it.",
-        EMPTY_SCHEMA if unusable else schema,
+        EMPTY_SCHEMA if fault else schema,
         access=access,
         approval=approval,
         authorities=authorities,
@@ -117,7 +123,7 @@ def _taken(source: MCPSource, pin: Pin, name: str) -> Taken:
     try:
         compile_schema(schema)
     except ValueError as error:
-        return Taken(tool, pin, clip(str(error), MAX_FAULT))
+        return Taken(tool, pin, f"its schema cannot be used: {clip(str(error), MAX_FAULT)}")
     return Taken(tool.reshaped(rule.reshape), pin)
 
 

@@ -170,7 +170,7 @@ def test_a_tool_is_allowed_by_grants_that_hold_its_authorities_and_access() -> N
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_a_time_limit_is_seconds_above_zero_and_no_number_stands_for_none(seconds: float) -> None:
-    with pytest.raises(DefinitionError, match="timeout_s is .*; give seconds above 0, or None for no limit"):
+    with pytest.raises(DefinitionError, match="give seconds above 0, or None for no limit"):
         Tool("t", "Does it.", timeout_s=seconds)
 
 

@@ -127,3 +127,15 @@ async def test_what_a_model_cannot_be_told_is_unavailable_and_the_rest_is_adapte
     denial = seen["s__odd"].denial
     assert denial is not None
     assert "the model cannot be told of it: it has oneOf at its top" in denial.message
+
+
+async def test_a_tool_that_its_server_runs_as_a_task_only_is_unavailable_with_that_reason(servers: Servers) -> None:
+    source = servers.source("s", entry("slow", execution={"taskSupport": "required"}), "quick")
+    runner, model = staged(user(source), call("s__slow"), "done")
+    async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
+        await session.run("go")
+        denial = (await finished(session))["s__slow"].denial
+    assert [name for name in names(model.requests[0]) if "__" in name] == ["s__quick"]
+    assert denial is not None
+    assert (denial.code, "as a task only" in denial.message) == ("source_unavailable", True)
+    assert servers.called("s") == []

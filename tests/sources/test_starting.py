@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 from orchestrator import Agent, ResolutionFailed, RuntimeConfig, SessionClosed
@@ -17,6 +19,7 @@ from tests.sources.stage import LIMIT_S, Servers, finished, marked_processes, se
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from pathlib import Path
 
 __all__ = ["servers"]
 
@@ -171,3 +174,25 @@ async def test_a_session_with_a_record_of_a_newer_release_is_left_alone_and_told
         with pytest.raises(StoreDamaged, match=f"record {number}: it is no record that this release knows"):
             await runner.start(handle).__aenter__()
         assert len(servers.lines("s")) == 1
+
+
+async def test_a_server_is_told_the_folder_that_the_session_works_on(servers: Servers, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "in").mkdir(parents=True)
+    told = {"env": {"SCRIPT": "${SCRIPT_OF_s}", "PLACE": "${WORKSPACE}/in"}, "cwd": "${WORKSPACE}/in"}
+    source = attrs.evolve(servers.source("s", "look", acts={"look": "env"}), **told)
+    runner, _ = staged(user(source), call("s__look"), "done", workspace=folder)
+    async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
+        await session.run("go")
+        seen = json.loads((await finished(session))["s__look"].text)
+    assert seen["PLACE"] == f"{folder}/in"
+
+
+@pytest.mark.parametrize("field", ["cwd", "command", "env"])
+async def test_a_server_that_needs_a_folder_is_refused_where_the_session_has_none(servers: Servers, field: str) -> None:
+    value = {"cwd": "${WORKSPACE}", "command": ("x", "${WORKSPACE}"), "env": {"A": "${WORKSPACE}"}}[field]
+    source = attrs.evolve(servers.source("s", "look"), **{field: value})
+    runner, _ = staged(user(source), "never")
+    async with asyncio.timeout(LIMIT_S), runner:
+        with pytest.raises(ResolutionFailed, match=r"WORKSPACE|session has none"):
+            await runner.run("go")
