@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from actors.text import clip
 from orchestrator.errors import KeyMissing, UnknownModel
 from orchestrator.models.playbook import load_playbook
 from orchestrator.models.provider import PROVIDERS, find_provider, private
@@ -26,6 +27,7 @@ __all__ = ["close_model", "open_model"]
 PLAYBOOK = "playbook"
 RETRIES = "LLM_MAX_RETRIES"
 MOST_RETRIES = 100
+MAX_NAME = 200
 KNOWN = (
     "playbook:FILE.py",
     *(f"{p.name}:MODEL" if p.base_url else f"{p.name}:MODEL@http://HOST:PORT/v1" for p in PROVIDERS),
@@ -52,7 +54,9 @@ def open_model(name: str, environ: Mapping[str, str] | None = None) -> Model:
 
 
 def shown(name: str) -> str:
-    """Return *name* without what may be a password in its URL."""
+    """Return *name* without what may be a password or a key in its URL, and no longer than a name is."""
+    name, mark, _ = clip(name, MAX_NAME).partition("?")
+    name += f"{mark}…" if mark else ""
     head, sign, tail = name.rpartition("@")
     address = head.partition("://")
     return f"{address[0]}://…@{tail}" if sign and address[1] else name

@@ -17,7 +17,8 @@ import msgspec
 __all__ = ["Reference", "parse_reference"]
 
 PROVIDER_END = re.compile(r"[:/]")
-AT_URL = re.compile(r"@(?=https?://)")
+AT_URL = re.compile(r"@(?=[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
+PATH = "/chat/completions"
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ def parse_reference(name: str) -> Reference:
     if not provider or not rest:
         raise ValueError("a model is written provider:model")
     model, *urls = AT_URL.split(rest[0], maxsplit=1)
-    if not model:
+    if not model.strip():
         raise ValueError(f"the name of a model is missing behind {provider}:")
     if not urls:
         return Reference(provider, model)
@@ -46,9 +47,12 @@ def parse_reference(name: str) -> Reference:
 
 def checked_url(url: str) -> str:
     """Return the base URL *url* without a slash at its end. Raises ValueError for one that cannot be a base URL."""
+    if not url.strip().isprintable() or " " in url.strip():
+        raise ValueError("the base URL holds a blank or a sign that does not print")
     try:
         parts = urlsplit(url.strip())
         port = parts.port
+        (parts.hostname or "").encode("idna")
     except ValueError as error:
         raise ValueError(f"the base URL cannot be read: {error}") from None
     if parts.username is not None or parts.password is not None:
@@ -57,4 +61,6 @@ def checked_url(url: str) -> str:
         raise ValueError("the base URL has a query or a fragment; it ends with its path, such as /v1")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise ValueError("the base URL is no http:// or https:// address of a host")
+    if parts.path.rstrip("/").endswith(PATH):
+        raise ValueError(f"the base URL ends before {PATH}, mostly with /v1; leave that out")
     return url.strip().rstrip("/")

@@ -43,6 +43,29 @@ def test_what_is_no_json_is_told_as_it_is(text: str, words: str) -> None:
     assert words in str(refused(SERVER, 400, text))
 
 
+@pytest.mark.parametrize(
+    "status, words",
+    [
+        (204, "HTTP 204: the server does not answer with a reply"),
+        (304, "HTTP 304: the server does not answer with a reply"),
+        (308, "HTTP 308: the server sends us elsewhere, and a key is not carried there"),
+        (407, "HTTP 407: the proxy on the way wants a user and a password of its own"),
+    ],
+)
+def test_a_status_without_words_is_told_in_words(status: int, words: str) -> None:
+    assert words in str(refused(SERVER, status, ""))
+
+
+@pytest.mark.parametrize("text", ['{"error":{"message":"no a\\/b"}}', '{"error":"no \\u0061/b"}', "no a/b"])
+def test_what_is_secret_is_hidden_however_it_was_spelled(text: str) -> None:
+    for fault in (refused(SERVER, 401, text, hide=hidden), streamed_error(SERVER, text, hidden)):
+        assert fault.text.endswith("no [key]")
+
+
+def hidden(text: str) -> str:
+    return text.replace("a/b", "[key]")
+
+
 def test_a_long_text_is_told_in_part() -> None:
     assert len(str(refused(SERVER, 400, "x" * 60_000))) < 800
 

@@ -109,6 +109,18 @@ def test_pieces_of_a_call_find_their_call_and_arguments_stay_what_they_are(
     assert [(made.id, made.name, made.arguments) for made in reply(*deltas).calls] == calls
 
 
+def test_calls_beyond_number_are_each_placed_once_and_a_name_beyond_any_is_cut() -> None:
+    sent = [{"index": n, "id": f"c{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(40_000)]
+    assembly = Assembly()
+    assembly.take(decode_chunk(json.dumps({"choices": [{"delta": {"tool_calls": sent}}]}).encode()))
+    assert [call.id for call in assembly.reply().calls] == [f"c{n}" for n in range(40_000)]
+    long = [{"index": 0, "id": "c", "function": {"name": f"{n},"}} for n in range(4_000)]
+    assembly = Assembly()
+    assembly.take(decode_chunk(json.dumps({"choices": [{"delta": {"tool_calls": long}}]}).encode()))
+    (call,) = assembly.reply().calls
+    assert len(call.name) == 4096
+
+
 def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
     whole = [{"id": known, "function": {"name": "r", "arguments": known}} for known in ("a", "b")]
     goes_on = {"tool_calls": [{"function": {"arguments": "+"}}]}

@@ -31,6 +31,7 @@ KEY = "sk-test-77aa"
         ("openrouter:m@preset/x", Reference("openrouter", "m@preset/x")),
         ("openrouter:m@preset/x@https://h/v1", Reference("openrouter", "m@preset/x", "https://h/v1")),
         ("vllm:m@http://[::1]:8000/v1", Reference("vllm", "m", "http://[::1]:8000/v1")),
+        ("vllm:m@HTTP://h:8000/v1", Reference("vllm", "m", "HTTP://h:8000/v1")),
     ],
 )
 def test_a_name_says_provider_model_and_perhaps_where(name: str, reference: Reference) -> None:
@@ -49,6 +50,14 @@ def test_a_name_says_provider_model_and_perhaps_where(name: str, reference: Refe
         ("openai-compatible:m", "it has no usual base URL"),
         ("openai:m@http://", "no http:// or https:// address of a host"),
         ("openai:m@http://h:x/v1", "cannot be read"),
+        ("openai:m@ftp://h/v1", "no http:// or https:// address of a host"),
+        ("openai:m@http://..h/v1", "cannot be read"),
+        (f"openai:m@http://{'h' * 300}.test/v1", "cannot be read"),
+        ("openai:m@http://a b/v1", "holds a blank or a sign that does not print"),
+        ("openai:m@http://h/v1\x1b[2J", "holds a blank or a sign that does not print"),
+        ("openai:m@http://h/v1/chat/completions/", "ends before /chat/completions"),
+        ("openai: @http://h/v1", "the name of a model is missing behind openai:"),
+        (f"openai:m@http://h/v1?key={KEY}", "has a query"),
         ("openai:m@http://h/v1?key=1", "has a query"),
         (f"openai:m@http://me:{KEY}@h/v1", "a key belongs into the environment"),
         ("openai:m@http://8.8.8.8/v1", "OPENAI_API_KEY would go to http://8.8.8.8/v1 unencrypted"),

@@ -91,12 +91,31 @@ def test_a_stream_reads_as_it_is_meant(pieces: tuple[bytes, ...], events: list[t
 
 
 @pytest.mark.parametrize(
-    "pieces", [(b"data: " + b"x" * 90,), (b"data: " + b"x" * 9,) * 12, (b"data: 123456789\n",) * 12]
+    "pieces",
+    [
+        (b"data: " + b"x" * 90,),
+        (b"data: " + b"x" * 9,) * 12,
+        (b"data: 123456789\n",) * 12,
+        (b"data:\n" * 66,),
+        (b"data\n" * 66,),
+    ],
 )
 def test_an_event_beyond_the_limit_is_refused_before_it_is_held(pieces: tuple[bytes, ...]) -> None:
     parser = EventParser(max_event_bytes=64)
     with pytest.raises(EventTooLarge, match="more than 64 bytes"):
         list(map(parser.feed, pieces))
+
+
+def test_an_event_of_many_lines_is_read_line_by_line_and_never_anew() -> None:
+    lines = [b"%d" % number for number in range(100_000)]
+    assert fed(*(b"data: " + line + b"\n" for line in lines), b"\n") == [(b"", b"\n".join(lines))]
+
+
+def test_comments_in_pieces_are_no_part_of_an_event() -> None:
+    parser = EventParser(max_event_bytes=64)
+    for _ in range(20):
+        assert parser.feed(b": 123456789") == parser.feed(b"0123456789\n") == []
+    assert parser.feed(b"data: 123456789\n\n") == [(b"", b"123456789")]
 
 
 def test_many_events_within_the_limit_pass() -> None:

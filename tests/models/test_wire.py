@@ -19,8 +19,8 @@ from orchestrator.models.wire.client import WireLimits
 from tests.models import moves
 from tests.models.asking import KEY, Asking, Waits, request, tool
 from tests.models.certificate import self_signed
-from tests.models.moves import says
-from tests.models.provider import FakeProvider, chunk, event
+from tests.models.moves import says, well
+from tests.models.provider import SSE, FakeProvider, chunk, event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,6 +192,30 @@ async def test_an_odd_answer_that_is_whole_is_an_answer(move: Move) -> None:
         async with Asking(there.base_url) as it:
             assert await it.ask() == ModelReply(TEXT, usage=SPENT)
             assert it.heard.text == TEXT
+
+
+@pytest.mark.parametrize("move", [moves.not_streamed, well])
+@pytest.mark.parametrize("name", ["", "Application/JSON; charset=utf-8", "application/problem+json", "text/plain", SSE])
+async def test_a_reply_is_read_as_it_begins_whatever_it_is_called(move: Move, name: str) -> None:
+    async def called(it: Exchange) -> None:
+        head = it.head
+        it.head = lambda status=200, _="", **more: head(status, name, **more)  # type: ignore[method-assign]
+        await move(it)
+
+    with FakeProvider(script=[called]) as there:
+        async with Asking(there.base_url) as it:
+            assert await it.ask() == ModelReply(TEXT, usage=SPENT)
+
+
+async def test_an_error_in_place_of_a_stream_is_told_whatever_it_is_called() -> None:
+    async def said(it: Exchange) -> None:
+        await it.whole(200, '\n{"error": {"message": "no such model", "code": 404}}', SSE)
+
+    with FakeProvider(script=[said]) as there:
+        async with Asking(there.base_url) as it:
+            with pytest.raises(ModelFault, match="no such model") as caught:
+                await it.ask()
+    assert caught.value.kind is FaultKind.NOT_FOUND
 
 
 async def test_an_end_mark_without_a_finish_reason_ends_a_reply() -> None:
@@ -366,6 +390,46 @@ async def test_a_proxy_of_the_environment_is_used_except_for_this_machine(monkey
             async with Asking(there.base_url) as it:
                 assert (await it.ask()).text == TEXT
     assert len(proxy.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "proxy, words",
+    [
+        ("http://me:{KEY}@127.0.0.1:{port}", "no connection to model.internal by the proxy 127.0.0.1:{port}: HTTP 407"),
+        ("127.0.0.1:{port}", "no connection to model.internal by the proxy 127.0.0.1:{port}: HTTP 407"),
+        ("http://me:{KEY}@127.0.0.1:{shut}", "by the proxy 127.0.0.1:{shut}: Connection refused"),
+        ("socks5h://me:{KEY}@127.0.0.1:{port}", "none that we can use (socks5h://…); give an http:// one"),
+        ("http://me:{KEY}@127.0.0.1:port", "the proxy for model.internal in the environment is no address"),
+    ],
+)
+async def test_a_proxy_that_does_not_serve_is_named_and_its_password_is_not(
+    proxy: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        places = {"port": server.sockets[0].getsockname()[1], "shut": closed.getsockname()[1], "KEY": KEY}
+        for name in ("https_proxy", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, proxy.format(**places))
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        async with server, Asking("https://model.internal/v1", retry=RetryPolicy(attempts=1)) as it:
+            with pytest.raises(ModelFault) as caught:
+                await it.ask()
+    assert words.format(**places) in str(caught.value)
+    assert "http_proxy, https_proxy, all_proxy" in caught.value.remedy
+    assert KEY not in str(caught.value)
+
+
+async def test_an_address_that_no_name_server_takes_is_told_as_one() -> None:
+    async with Asking("http://..internal/v1") as it:
+        with pytest.raises(ModelFault, match="is no address; check the URL"):
+            await it.ask()
 
 
 async def test_a_server_whose_certificate_nobody_vouches_for_gets_neither_request_nor_key(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ The same words are read wherever they come: as the body of an error, inside an o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import msgspec
 
 from orchestrator.models.fault import FaultKind, ModelFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Server", "refused", "streamed_error"]
 
@@ -61,6 +64,8 @@ SAID = (
 )
 """Which kind is meant when one of these words comes with one of these statuses: in the code, or anywhere."""
 FIRST_CLIENT_ERROR, FIRST_SERVER_ERROR = 400, 500
+REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+PROXY_WANTS = 407
 
 
 @attrs.frozen
@@ -95,27 +100,44 @@ class Told(msgspec.Struct):
     status: int | None = None
 
 
-def refused(server: Server, status: int, text: str, after_s: float | None = None) -> ModelFault:
-    """Return the fault of a response with a *status* that is no success."""
-    told = told_by(text)
+def refused(
+    server: Server, status: int, text: str, after_s: float | None = None, hide: Callable[[str], str] = str
+) -> ModelFault:
+    """Return the fault of a response with a *status* that is not 200; *hide* takes what is secret out of its words."""
+    told = told_by(text, hide)
     kind = _kind(status, told)
-    if kind is FaultKind.FOREIGN and status < FIRST_CLIENT_ERROR:
+    if status in REDIRECTS:
         told.message = "the server sends us elsewhere, and a key is not carried there"
+    elif status < FIRST_CLIENT_ERROR:
+        told.message = "the server does not answer with a reply"
+    elif status == PROXY_WANTS:
+        told.message = told.message or "the proxy on the way wants a user and a password of its own"
     message = f"HTTP {status}: {told.message}" if told.message else f"HTTP {status}"
     return ModelFault(kind, server.model, message, remedy=server.remedy(kind), status=status, after_s=after_s)
 
 
-def streamed_error(server: Server, text: str) -> ModelFault:
-    """Return the fault of an error that came inside a stream, or in place of a reply; *text* is all that was sent."""
-    told = told_by(text)
+def streamed_error(server: Server, text: str, hide: Callable[[str], str] = str) -> ModelFault:
+    """Return the fault of an error that came inside a stream, or in place of a reply; *text* is all that was sent.
+
+    *hide* takes out of it what is secret.
+    """
+    told = told_by(text, hide)
     status = told.status or next((s for s, signs in STATUS_OF.items() if _any(signs, told.code)), FIRST_SERVER_ERROR)
     kind = _kind(status, told)
     message = f"error in the stream: {told.message or told.code or 'no more is said'}"
     return ModelFault(kind, server.model, message, remedy=server.remedy(kind), status=told.status)
 
 
-def told_by(text: str) -> Told:
-    """Return what the body of an error says: the usual JSON, or the first words of anything else."""
+def told_by(text: str, hide: Callable[[str], str] = str) -> Told:
+    """Return what the body of an error says: the usual JSON, or the first words of anything else.
+
+    What *hide* takes out is looked for in what was read: JSON has more than one spelling for a text.
+    """
+    told = _read(text)
+    return Told(hide(told.message), hide(told.code), told.status)
+
+
+def _read(text: str) -> Told:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

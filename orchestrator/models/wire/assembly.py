@@ -31,6 +31,8 @@ STOPS = {
     "refusal": ReplyStop.REFUSED,
 }
 FAILED = "error"
+MAX_NAME = 4096
+"""Letters of a call's name that are kept: what is longer names no tool."""
 
 
 class PartialCall:
@@ -51,8 +53,8 @@ class PartialCall:
         function = piece.function
         if function is None:
             return
-        if function.name and function.name != self.name:
-            self.name += function.name
+        if function.name and function.name != self.name and len(self.name) < MAX_NAME:
+            self.name = (self.name + function.name)[:MAX_NAME]
         if function.arguments is not None:
             if self.arguments is None:
                 self.arguments = []
@@ -66,7 +68,19 @@ class PartialCall:
 class Assembly:
     """One reply in the making. ``whole`` once it is known to be complete, ``failed`` when its server says it is not."""
 
-    __slots__ = ("_calls", "_counts", "_half", "_latest", "_reasoning", "_refusal", "_text", "begun", "finish", "whole")
+    __slots__ = (
+        "_calls",
+        "_counts",
+        "_free",
+        "_half",
+        "_latest",
+        "_reasoning",
+        "_refusal",
+        "_text",
+        "begun",
+        "finish",
+        "whole",
+    )
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -76,6 +90,7 @@ class Assembly:
         self._calls: list[PartialCall] = []
         self._latest: dict[int, PartialCall] = {}
         self._counts = [0, 0, 0]
+        self._free = 0
         self.finish = ""
         self.begun = False
         self.whole = False
@@ -149,8 +164,8 @@ class Assembly:
             named = piece.function is not None and piece.function.name
             another = known is not None and bool(named and piece.id and known.id) and piece.id != known.id
         if known is None or another:
-            free = max((call.order for call in self._calls), default=-1) + 1
-            known = PartialCall(free if another or index is None else index)
+            known = PartialCall(self._free if another or index is None else index)
+            self._free = max(self._free, known.order + 1)
             self._calls.append(known)
             if index is not None:
                 self._latest[index] = known

@@ -98,8 +98,8 @@ class ChatModel:
             async with self._http.post(data) as incoming:
                 if incoming.status != OK:
                     after = asked_wait(incoming.headers, self._waiting.wall())
-                    text = self._endpoint.without_key(await incoming.text())
-                    raise refused(self._server, incoming.status, text, after)
+                    text, hide = await incoming.text(), self._endpoint.without_key
+                    raise refused(self._server, incoming.status, text, after, hide)
                 await reading.read(incoming)
         except ModelFault as fault:
             if not (reading.whole and fault.kind in BROKEN_OFF):

@@ -14,7 +14,7 @@ import asyncio
 import os
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import attrs
 
@@ -29,6 +29,10 @@ __all__ = ["Endpoint", "HttpClient", "Incoming", "WireLimits"]
 
 AGENT = "orchestrator-of-actors"
 DRAIN_S = 0.2
+FIRST_SERVER_ERROR = 500
+PROXY_REMEDY = (
+    "check the proxy that the environment names (http_proxy, https_proxy, all_proxy), or name the host in no_proxy"
+)
 
 
 @attrs.frozen
@@ -60,8 +64,10 @@ class Endpoint:
     key: str = attrs.field(default="", repr=False)
 
     def without_key(self, text: str) -> str:
-        """Return *text* with the key, should a server have repeated it, made unreadable."""
-        return text.replace(self.key, "[key]") if self.key else text
+        """Return *text* with the key, should a server have repeated it in any spelling, made unreadable."""
+        for spelling in (self.key, self.key.replace("/", "\\/"), quote(self.key, safe="")) if self.key else ():
+            text = text.replace(spelling, "[key]")
+        return text
 
 
 class Incoming:
@@ -136,7 +142,7 @@ class HttpClient:
                     session.post(self._url, data=body, allow_redirects=False, proxy=self._proxy) as response,
                 ):
                     yield Incoming(response, limit, self._limits)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            except (aiohttp.ClientError, TimeoutError, OSError, UnicodeError) as error:
                 raise self._fault(error) from None
 
     async def close(self) -> None:
@@ -152,7 +158,10 @@ class HttpClient:
         headers["Accept-Encoding"] = "identity"
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        self._proxy = proxy_of(self._url)
+        try:
+            self._proxy = proxy_of(self._url)
+        except ValueError as error:
+            raise ModelFault(FaultKind.FOREIGN, self._model, str(error), remedy=PROXY_REMEDY) from None
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
@@ -165,17 +174,26 @@ class HttpClient:
         import aiohttp
 
         where = urlsplit(self._url).netloc
-        told = self._endpoint.without_key(str(error) or type(error).__name__)
+        # What aiohttp says of a response tells the address of a proxy too, password and all.
+        said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+        told = self._endpoint.without_key(said or type(error).__name__)
+        via = f" by the proxy {urlsplit(self._proxy).netloc.rpartition('@')[2]}" if self._proxy else ""
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            text = f"no connection to {where}{via}: HTTP {error.status} {told}"
+            kind = FaultKind.CONNECTION if error.status >= FIRST_SERVER_ERROR else FaultKind.FOREIGN
+            return ModelFault(kind, self._model, text, remedy=PROXY_REMEDY, status=error.status)
         if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
             remedy = "have its certificate's authority trusted by this machine (SSL_CERT_FILE names a file of them)"
             return ModelFault(FaultKind.FOREIGN, self._model, f"{where} cannot be trusted: {told}", remedy=remedy)
-        if isinstance(error, aiohttp.InvalidURL):
-            return ModelFault(FaultKind.NOT_FOUND, self._model, f"{self._url} is no address", remedy="check base_url")
+        if isinstance(error, aiohttp.InvalidURL | UnicodeError):
+            return ModelFault(FaultKind.NOT_FOUND, self._model, f"{self._url} is no address", remedy="check the URL")
         if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            remedy = f"see that something listens at {where}; 'orchestrator doctor' looks for local servers"
+            near = f"see that something listens at {where}; 'orchestrator doctor' looks for local servers"
+            remedy = PROXY_REMEDY if via else near
             number = error.errno or 0
             told = os.strerror(number) if number > 0 else error.strerror or told
-            return ModelFault(FaultKind.CONNECTION, self._model, f"no connection to {where}: {told}", remedy=remedy)
+            text = f"no connection to {where}{via}: {told}"
+            return ModelFault(FaultKind.CONNECTION, self._model, text, remedy=remedy)
         if isinstance(error, TimeoutError):
             limits = f"first byte {self._limits.first_byte_s:g} s, next byte {self._limits.idle_s:g} s"
             return ModelFault(FaultKind.SILENT, self._model, f"{where} fell silent (limits: {limits})")
@@ -183,7 +201,10 @@ class HttpClient:
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for *url*, or ``None``; this machine itself is never far."""
+    """Return the proxy that the environment names for *url*, or ``None``; this machine itself is never far.
+
+    A proxy without a scheme is an ``http`` one. Raises ValueError for one that we cannot use, without its password.
+    """
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
@@ -191,4 +212,15 @@ def proxy_of(url: str) -> str | None:
     if host in ("", "localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
         return None
     proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    written = proxies.get(parts.scheme) or proxies.get("all")
+    if not written:
+        return None
+    named = f"the proxy for {host} in the environment"
+    try:
+        proxy = urlsplit(written if "://" in written else f"http://{written}")
+        usable = proxy.scheme in ("http", "https") and bool(proxy.hostname) and proxy.port != 0
+    except ValueError:
+        raise ValueError(f"{named} is no address") from None
+    if not usable:
+        raise ValueError(f"{named} is none that we can use ({proxy.scheme}://…); give an http:// one")
+    return proxy.geturl()

@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["Reading"]
 
 DONE = b"[DONE]"
+BLANK = b"\xef\xbb\xbf \t\r\n"
+FIELDS = frozenset({b"d", b"e", b":", b"i", b"r"})
+"""With what a stream of events can begin: data, event, a comment, id, retry; a JSON value begins with none of them."""
 
 
 class Reading:
     """Reads one response of *server*; *shown* hears its text as it comes. Every fault is a `ModelFault`."""
 
-    __slots__ = ("_assembly", "_endpoint", "_limits", "_server", "_shown")
+    __slots__ = ("_assembly", "_endpoint", "_largest", "_left", "_most", "_server", "_shown")
 
     def __init__(self, server: Server, endpoint: Endpoint, limits: WireLimits, shown: Shown) -> None:
         self._server = server
         self._endpoint = endpoint
-        self._limits = limits
+        self._most = self._left = limits.max_reply_bytes
+        self._largest = limits.max_event_bytes
         self._shown = shown
         self._assembly = Assembly()
 
@@ -40,14 +44,17 @@ class Reading:
         return self._assembly.whole
 
     async def read(self, incoming: Incoming) -> None:
-        """Read the body up to its end mark, or its end."""
-        kind = incoming.headers.get("content-type", "")
+        """Read the body up to its end mark, or its end: a stream or one JSON value, as it begins, whatever its name."""
+        kind = incoming.headers.get("content-type", "").lower()
         if kind.startswith("text/html"):
             raise self._broken(FaultKind.FOREIGN, "a web page came in place of a reply")
-        if kind.startswith("application/json"):
-            await self._read_whole(incoming)
+        while (piece := await self._next(incoming)) and not piece.strip(BLANK):
+            pass  # nothing has been said yet
+        first = piece.strip(BLANK)[:1]
+        if first in (b"{", b"[") or (kind.startswith("application/json") and first not in FIELDS):
+            await self._read_whole(incoming, piece)
         else:
-            await self._read_stream(incoming)
+            await self._read_stream(incoming, piece)
 
     def reply(self, requests: int) -> ModelReply:
         """Return the reply, which took so many *requests*. Raises `ModelFault` when there is none, or not all of it."""
@@ -61,13 +68,18 @@ class Reading:
         self._shown.finish()
         return assembly.reply(requests)
 
-    async def _read_stream(self, incoming: Incoming) -> None:
-        parser, left = EventParser(self._limits.max_event_bytes), self._limits.max_reply_bytes
+    async def _next(self, incoming: Incoming) -> bytes:
+        """Return the next piece of the body, nothing at its end."""
+        piece = await incoming.read()
+        self._left -= len(piece)
+        if self._left < 0:
+            raise self._broken(FaultKind.FOREIGN, f"the reply has more than {self._most} bytes")
+        return piece
+
+    async def _read_stream(self, incoming: Incoming, piece: bytes) -> None:
+        parser = EventParser(self._largest)
         take, assembly = self._take, self._assembly
-        while piece := await incoming.read():
-            left -= len(piece)
-            if left < 0:
-                raise self._too_much()
+        while piece:
             try:
                 events = parser.feed(piece)
             except EventTooLarge as error:
@@ -83,13 +95,12 @@ class Reading:
                 take(data, wrong=name == b"error")
             if assembly.whole and not whole:
                 incoming.hurry()
+            piece = await self._next(incoming)
 
-    async def _read_whole(self, incoming: Incoming) -> None:
-        held = bytearray()
-        while piece := await incoming.read():
+    async def _read_whole(self, incoming: Incoming, piece: bytes) -> None:
+        held = bytearray(piece)
+        while piece := await self._next(incoming):
             held += piece
-            if len(held) > self._limits.max_reply_bytes:
-                raise self._too_much()
         self._take(bytes(held), wrong=False)
         self._end()
 
@@ -106,14 +117,11 @@ class Reading:
         except ValueError as error:
             raise self._broken(FaultKind.DAMAGED, f"a chunk of the stream cannot be read: {error}") from None
         if chunk is None or chunk.error:
-            raise streamed_error(self._server, self._endpoint.without_key(data.decode(errors="replace")))
+            raise streamed_error(self._server, data.decode(errors="replace"), self._endpoint.without_key)
         if chunk.choices is None and not (self._assembly.whole and chunk.usage):
             raise self._broken(FaultKind.DAMAGED, "a chunk of the stream has no choices")
         if added := self._assembly.take(chunk):
             self._shown.show(added)
-
-    def _too_much(self) -> ModelFault:
-        return self._broken(FaultKind.FOREIGN, f"the reply has more than {self._limits.max_reply_bytes} bytes")
 
     def _broken(self, kind: FaultKind, text: str) -> ModelFault:
         return ModelFault(kind, self._server.model, text, remedy=self._server.remedy(kind))

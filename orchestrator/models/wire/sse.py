@@ -28,14 +28,14 @@ class EventTooLarge(ValueError):
 class EventParser:
     """Takes bytes, gives the events that they complete, each as its name (empty for most) and its data."""
 
-    __slots__ = ("_begun", "_data", "_limit", "_name", "_pieces", "_size", "_skip")
+    __slots__ = ("_begun", "_data", "_held", "_limit", "_name", "_pieces", "_size", "_skip")
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._limit = max_event_bytes
         self._pieces: list[bytes] = []
         self._data: list[bytes] = []
         self._name = b""
-        self._size = 0
+        self._size = self._held = 0
         self._skip = False
         self._begun = False
 
@@ -51,11 +51,13 @@ class EventParser:
         if self._pieces and (len(lines) > 1 or not open_end):
             lines[0] = b"".join((*self._pieces, lines[0]))
             self._pieces.clear()
+            self._held = 0
         rest = lines.pop() if open_end else b""
         events = self._take(lines)
         if open_end:
             self._pieces.append(rest)
-            self._grow(len(rest))
+            self._held += len(rest)
+            self._bound()
         return events
 
     def _take(self, lines: list[bytes]) -> list[tuple[bytes, bytes]]:
@@ -68,9 +70,7 @@ class EventParser:
                 line.decode()
             if line.startswith(b"data:"):
                 value = line[6:] if line.startswith(b"data: ") else line[5:]
-                self._data.append(value)
-                self._size = sum(map(len, self._data))
-                self._grow(0)
+                self._add(value)
             elif not line:
                 if self._data:
                     events.append((self._name, self._data[0] if len(self._data) == 1 else b"\n".join(self._data)))
@@ -79,10 +79,16 @@ class EventParser:
             elif line.startswith(b"event:"):
                 self._name = line[6:].removeprefix(b" ")
             elif line == b"data":
-                self._data.append(b"")
+                self._add(b"")
         return events
 
-    def _grow(self, more: int) -> None:
-        self._size += more
-        if self._size > self._limit:
+    def _add(self, value: bytes) -> None:
+        """Add a line of the event's text, which the line end before it belongs to."""
+        self._size += len(value) + bool(self._data)
+        self._data.append(value)
+        self._bound()
+
+    def _bound(self) -> None:
+        """Raise `EventTooLarge` when the event, or the line that is not whole yet, is."""
+        if self._size + self._held > self._limit:
             raise EventTooLarge(self._limit)
