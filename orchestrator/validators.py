@@ -14,12 +14,13 @@ import msgspec
 
 from actors.answers import unfenced
 from actors.messages import ModelReplied, ModelReply
-from actors.text import clip
+from actors.text import clean, clip
 
 __all__ = ["MAX_FAULT", "UnusableSchema", "answer_fault", "answer_faults", "compile_schema", "judged", "value_faults"]
 
 MAX_FAULTS = 5
 MAX_FAULT = 300
+MAX_BEGIN = 100
 
 
 class UnusableSchema(ValueError):
@@ -56,7 +57,12 @@ def value_faults(schema: str, value: Any, whole: str = "the output") -> tuple[st
         found = list(islice(validator.iter_errors(value), MAX_FAULTS))
     except (ValueError, OverflowError, RecursionError) as error:
         return (clip(f"{whole} cannot be checked: {error}", MAX_FAULT),)
-    return tuple(clip(f"{'.'.join(map(str, e.instance_path)) or whole}: {e.message}", MAX_FAULT) for e in found)
+    return tuple(_ends(f"{'.'.join(map(str, e.instance_path)) or whole}: {e.message}") for e in found)
+
+
+def _ends(text: str) -> str:
+    """Return *text*, of a long one its two ends: it begins with the value, and the end says what is wrong with it."""
+    return clean(text if len(text) <= MAX_FAULT else f"{text[:MAX_BEGIN]}…{text[MAX_BEGIN + 1 - MAX_FAULT :]}")
 
 
 def answer_faults(schema: str, answer: str) -> tuple[str, ...]:

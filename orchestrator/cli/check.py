@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from orchestrator.cli.job import POOL
+from orchestrator.cli.line import one_line
 from orchestrator.cli.partner import MARKDOWN
 from orchestrator.formats.agent_file import load_agent_file
 from orchestrator.products.audited import is_product_file, shipped_manifest, shipped_names
@@ -60,10 +61,10 @@ def check(*what: str, json: bool = False) -> int:
             faults.extend(error.faults)
             continue
         if not json:
-            print(f"{name}: fine")
+            print(one_line(f"{name}: fine"))
     if json:
         sys.stdout.write(msgspec.json.encode(faults).decode() + "\n")
     else:
         for fault in faults:
-            print(f"orchestrator: {fault}", file=sys.stderr)
+            print(one_line(f"orchestrator: {fault}"), file=sys.stderr)
     return 2 if faults else 0

@@ -56,7 +56,7 @@ def doctor(*, json: bool = False) -> int:
         for item in found:
             mark = "ok     " if item.there else "-      " if item.optional else "missing"
             remedy = f"; {item.remedy}" if item.remedy and not item.there else ""
-            print(f"{mark}  {item.name:<18} {item.detail}{remedy}")
+            print(one_line(f"{mark}  {item.name:<18} {item.detail}{remedy}"))
             for model in item.models:
                 print(one_line(f"         {'':<18} --model {model}"))
     return 1 if any(item.needed and not item.there for item in found) else 0

@@ -109,6 +109,8 @@ def _job(what: str, source: Path, model: str, store: str, workspace: Path | None
         known = ", ".join(PRODUCTS)
         if shipped_manifest(what) is not None:
             raise InputFault(repr(what), "can be audited and explained, not run", f"run one of {known}")
+        if what.endswith(".md"):
+            raise InputFault(repr(what), "is one agent, no workflow", f"talk with it: orchestrator chat {what}")
         raise InputFault(
             repr(what), f"is neither a product ({known}) nor a workflow file", "name a .yaml file, or a product"
         )

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 from actors.errors import ActorError
 from orchestrator.cli import approvals, audit, chat, check, doctor, explain, run, sessions
 from orchestrator.cli.fault import InputFault
+from orchestrator.cli.line import lines_of
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.fault import StoreError
 from orchestrator.workflows.fault import PlanError
@@ -47,10 +48,10 @@ def call(arguments: list[str] | None = None) -> int:
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        print(f"orchestrator: {error}\norchestrator: see 'orchestrator --help'", file=sys.stderr)
+        print(lines_of(f"orchestrator: {error}\norchestrator: see 'orchestrator --help'"), file=sys.stderr)
         return 2
     except SAID as error:
-        print(f"orchestrator: {error}", file=sys.stderr)
+        print(lines_of(f"orchestrator: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

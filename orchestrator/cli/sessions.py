@@ -82,7 +82,7 @@ def list_sessions(*, store: str | None = None, json: bool = False) -> int:
         return 0
     for row in rows:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.updated_ms / 1000))
-        print(f"{row.id}  {row.status:<7}  {when}  {row.records:>7} records  {row.title}")
+        print(one_line(f"{row.id}  {row.status:<7}  {when}  {row.records:>7} records  {row.title}"))
     return 0
 
 
@@ -108,7 +108,7 @@ def show(session: str, *, store: str | None = None, json: bool = False) -> int:
     for actor in shown["actors"]:
         working = f"{actor['phase']}, {len(actor['open_turns'])} open turns"
         ended = actor["exited"]
-        print(f"  actor {actor['path']}: {f'ended ({ended})' if ended else working}")
+        print(one_line(f"  actor {actor['path']}: {f'ended ({ended})' if ended else working}"))
     for key, what in shown["steps"].items():
         print(one_line(f"  step {key}: {what}"))
     for key in shown["unresolved"]:

@@ -112,12 +112,13 @@ def check_review(draft: StepDraft, agents: Mapping[str, str], faults: FaultLog) 
         if word is None:
             continue
         fitting = sorted(name for name, its in agents.items() if its == role)
+        none = f"Add an agent with 'role: {role.value}'."
         if word.text not in agents:
-            faults.add(word.mark, f"there is no agent {word.text!r}", nearest(word.text, fitting))
+            remedy = nearest(word.text, fitting) if fitting else none
+            faults.add(word.mark, f"there is no agent {word.text!r}", remedy)
         elif agents[word.text] in set(Role) - {role}:
             message = f"agent {word.text!r} is a {agents[word.text]}, and only a {role.value} can do this"
-            remedy = f"Name one of {', '.join(fitting)}." if fitting else f"Add an agent with 'role: {role.value}'."
-            faults.add(word.mark, message, remedy)
+            faults.add(word.mark, message, f"Name one of {', '.join(fitting)}." if fitting else none)
     by = draft.review.by
     reviews = by is not None and agents.get(by.text) == Role.REVIEWER
     if by is not None and reviews and draft.agent is not None and by.text == draft.agent.text:

@@ -40,7 +40,7 @@ class PlanError(Exception):
     def __str__(self) -> str:
         """Return how many faults there are, and each of them on its own line."""
         count = len(self.faults)
-        return "\n".join((f"{count} fault{'s' if count > 1 else ''} in the workflow", *map(str, self.faults)))
+        return "\n".join((f"{count} fault{'s' if count > 1 else ''}:", *map(str, self.faults)))
 
 
 class FaultLog:

@@ -241,3 +241,35 @@ def test_the_doctor_names_a_state_folder_that_cannot_be_and_the_remedy(
     found = {item["name"]: item for item in json.loads(desk.say("doctor", "--json").out)}
     assert not found["state folder"]["there"]
     assert found["python"]["there"]
+
+
+def test_an_agent_file_is_no_workflow_and_the_command_to_talk_with_it_is_told(desk: Desk) -> None:
+    refused(desk, desk.run(what="reader.md"), "is one agent, no workflow; talk with it: orchestrator chat reader.md")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "agent.md"),
+        ("chat", "agent.md", "--model", "playbook:plays.py"),
+        ("check", "\x1b[2J.yaml"),
+        ("run", "\x1b[2J.yaml", "--model", "playbook:plays.py"),
+        ("run", "tidy.yaml", "--model", "playbook:\x1b[2J.py"),
+        ("chat", "agent.md", "--\x1b[2J"),
+    ],
+)
+def test_a_name_in_a_fault_moves_no_cursor(desk: Desk, words: tuple[str, ...]) -> None:
+    desk.put("agent.md", '---\nname: a\nrole: run\nchildren: ["\\e[2J.md"]\n---\nx\n')
+    said = desk.say(*words)
+    assert said.code == 2
+    assert "[2J" in said.err
+    assert "\x1b" not in said.err + said.out
+
+
+def test_the_folder_of_a_session_moves_no_cursor_in_the_list(desk: Desk) -> None:
+    folder = desk.folder / "\x1b[2J"
+    folder.mkdir()
+    assert desk.say("run", "tidy.yaml", "--model", "playbook:plays.py", "--workspace", str(folder)).code == 0
+    said = desk.say("sessions", "list")
+    assert "[2J" in said.out
+    assert "\x1b" not in said.out

@@ -104,7 +104,7 @@ def test_the_error_counts_its_faults_and_puts_each_on_a_line() -> None:
     with pytest.raises(PlanError) as refused:
         parse_plan("name: w\n", "w.yaml")
     assert str(refused.value) == (
-        "2 faults in the workflow\n"
+        "2 faults:\n"
         "w.yaml:1:1: the workflow lacks the key 'agents'. Add 'agents:' with a mapping.\n"
         "w.yaml:1:1: the workflow lacks the key 'steps'. Add 'steps:' with a list."
     )

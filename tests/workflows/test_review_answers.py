@@ -187,6 +187,7 @@ def test_reviewer_and_fixer_are_shown_what_the_answer_itself_is_held_to() -> Non
 def test_a_fault_that_repeats_a_long_answer_is_cut() -> None:
     (fault,) = answer_faults('{"type":"integer"}', f'"{"x" * 9000}"')
     assert len(fault) == 300
+    assert fault.endswith('x" is not of type "integer"')
     (fault,) = answer_faults(LIST, "x" * 300)
     assert fault.endswith(f"): {'x' * 300}")
     (fault,) = answer_faults(LIST, "x" * 301)

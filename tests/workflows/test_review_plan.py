@@ -124,6 +124,12 @@ def test_a_review_without_any_fitting_agent_says_what_to_add() -> None:
         "Add an agent with 'role: reviewer'.",
         "Add an agent with 'role: fixer'.",
     ]
+    with pytest.raises(PlanError) as refused:
+        parse_plan(text + "  - {id: one, agent: a, prompt: p, review: {by: x, fix_by: y}}\n", "w.yaml")
+    assert [f"{fault.message}. {fault.remedy}" for fault in refused.value.faults] == [
+        "there is no agent 'x'. Add an agent with 'role: reviewer'.",
+        "there is no agent 'y'. Add an agent with 'role: fixer'.",
+    ]
 
 
 def test_a_step_is_not_reviewed_by_the_agent_that_did_it_and_may_be_fixed_by_it() -> None:
