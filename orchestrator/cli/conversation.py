@@ -6,6 +6,7 @@ Rules:
   one after another, and the chat ends when the last and all that it started have ended.
 - Ctrl-C ends the turn that runs; a second one presses on. With no turn it drops the typed line, and on an empty line
   the second in a row ends the chat. Without a terminal it ends the chat at once, as a SIGTERM or SIGHUP always does.
+- The approver key goes to no agent and to no journal: a line that is it, where no question asks for it, is dropped.
 - However it ends, the session is left to be parked, and what runs goes on when it is taken up again.
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from actors.errors import ActorStopped, MailboxFull
 from actors.loop import Phase
+from orchestrator.approver import key_digest
 from orchestrator.cli.ending import Ending
 from orchestrator.cli.lines import Lines
 from orchestrator.cli.script import Script
@@ -114,6 +116,10 @@ class Conversation:
             self._command(text)
             return
         text = text.removeprefix("/") if text.startswith("//") else text
+        opened = self._supervisor.journal.state.opened
+        if opened is not None and opened.approver and key_digest(text.strip()) == opened.approver:
+            self._screen.say("· this is the approver key; it was not sent, and nothing asks for it now")
+            return
         if self._screen.interactive:
             await self._message(text)
             return

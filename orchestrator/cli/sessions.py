@@ -12,7 +12,7 @@ from cyclopts import App
 
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import job_of, play
-from orchestrator.cli.line import one_line
+from orchestrator.cli.line import exact, one_line
 from orchestrator.cli.place import existing_store
 from orchestrator.cli.progress import stages_of
 from orchestrator.clock import LoopClock
@@ -112,7 +112,9 @@ def show(session: str, *, store: str | None = None, json: bool = False) -> int:
     for key, what in shown["steps"].items():
         print(one_line(f"  step {key}: {what}"))
     for key in shown["unresolved"]:
-        print(f"  unresolved effect {key}")
+        print(exact(f"  unresolved effect {key}"))
+    if shown["unresolved"]:
+        print("look whether it happened, then: orchestrator sessions settle ID EFFECT --happened or --no-happened")
     return 0
 
 

@@ -104,6 +104,24 @@ def test_wide_and_split_characters_and_edited_lines_come_through(shop: Path) -> 
     assert terminal.sheet.odd == []
 
 
+def test_the_approver_key_that_nothing_asks_for_goes_to_no_agent_and_is_on_no_record(shop: Path) -> None:
+    with at(shop) as terminal:
+        terminal.prompt()
+        key = re.search(r"approver key (\S+)", str(terminal.sheet))
+        assert key is not None
+        terminal.type(f" {key[1]}\n")
+        terminal.see("· this is the approver key; it was not sent")
+        terminal.type("hello\n")
+        terminal.see("heard: hello")
+        terminal.prompt()
+        terminal.type("/quit\n")
+        assert terminal.end() == 0
+    assert f"heard: {key[1]}" not in str(terminal.sheet)
+    journals = [path.read_bytes() for path in (shop / "home").rglob("sessions.db*")]
+    assert journals
+    assert not any(key[1].encode() in journal for journal in journals)
+
+
 def test_what_is_typed_while_a_turn_runs_steers_it_and_is_said_to(shop: Path) -> None:
     with at(shop) as terminal:
         terminal.prompt()

@@ -50,6 +50,10 @@ def unresolved(desk: Desk, session: str) -> list[str]:
 def test_an_effect_is_settled_once_and_the_session_stays_closed(desk: Desk) -> None:
     session = with_an_unresolved_effect(desk)
     assert unresolved(desk, session) == [KEY]
+    assert desk.say("sessions", "show", session).out.endswith(
+        f"  unresolved effect {KEY}\n"
+        "look whether it happened, then: orchestrator sessions settle ID EFFECT --happened or --no-happened\n"
+    )
     said = desk.say("sessions", "settle", session, KEY, "--no-happened")
     assert (said.code, said.out) == (0, f"{KEY}: did not happen\n")
     assert unresolved(desk, session) == []
