@@ -194,7 +194,7 @@ def filled(pairs: Pairs) -> dict[str, str]:
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
         if name not in os.environ:
-            raise ToolFault(f"it needs the environment variable {name}, which is not set", remedy=f"Set {name}.")
+            raise ToolFault(f"it needs the environment variable {name}, which is not set; set it")
         return os.environ[name]
 
     return {name: PLACEHOLDER.sub(value, text) for name, text in pairs}

@@ -70,6 +70,15 @@ def left_of(mark: str, running: SourceRunning | None) -> tuple[int, ...]:
     return tuple({*marked(mark), *group})
 
 
+def placed(source: MCPSource, workspace: str) -> MCPSource:
+    """Return *source* with the folder that the session works on filled in; without one the place stays as it is."""
+    if not workspace:
+        return source
+    command = tuple(word.replace(WORKSPACE, workspace) for word in source.command)
+    env = tuple((name, value.replace(WORKSPACE, workspace)) for name, value in source.env)
+    return attrs.evolve(source, command=command, env=env, cwd=source.cwd.replace(WORKSPACE, workspace))
+
+
 class Sources:
     """The connections of the session that *journal* records. ``asks`` asks the person; without it nobody is asked."""
 
@@ -104,7 +113,9 @@ class Sources:
             if longest.start_s < source.start_s:
                 ways[key_of(source)] = source
         for key, source in ways.items():
-            self._connections[key] = Connection(self._placed(source), self, self._journal.state.pins.get(key))
+            self._connections[key] = Connection(
+                placed(source, self._workspace), self, self._journal.state.pins.get(key)
+            )
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def start(connection: Connection) -> None:
@@ -119,14 +130,6 @@ class Sources:
                 self.tell("tool_left_out", connection.source.name, fault)
             if connection.standing is Standing.DOWN:
                 self.tell("source_unavailable", connection.source.name, connection.reason)
-
-    def _placed(self, source: MCPSource) -> MCPSource:
-        """Return *source* with the folder that the session works on filled in; without one the place stays as it is."""
-        if not self._workspace:
-            return source
-        command = tuple(word.replace(WORKSPACE, self._workspace) for word in source.command)
-        env = tuple((name, value.replace(WORKSPACE, self._workspace)) for name, value in source.env)
-        return attrs.evolve(source, command=command, env=env, cwd=source.cwd.replace(WORKSPACE, self._workspace))
 
     def try_again(self) -> None:
         """Let every connection that is down be tried once more, in the background. Never waits."""
