@@ -53,11 +53,11 @@ class Shown:
 
 
 class Console:
-    """Standard input *stdin* (a descriptor) and the *screen*."""
+    """Standard input *stdin* (a descriptor) and the *screen*; ``keyboard.over`` tells that the input has ended."""
 
     def __init__(self, stdin: int, screen: Screen) -> None:
         self.screen = screen
-        self._keyboard = Keyboard(stdin)
+        self.keyboard = Keyboard(stdin)
         self._editor = Editor()
         self._part = ""
         self._resting = False
@@ -77,8 +77,8 @@ class Console:
         with self._keys or nullcontext():
             self._show_typed()
             try:
-                while not self._keyboard.over:
-                    await self._keyboard.wait()
+                while not self.keyboard.over:
+                    await self.keyboard.wait()
                     async with self._reading:
                         await self._read()
             finally:
@@ -94,7 +94,7 @@ class Console:
         """
         async with self._one_question:
             async with self._reading:
-                while self._keyboard.ready() and not self._keyboard.over:
+                while self.keyboard.ready() and not self.keyboard.over:
                     await self._read()
                 answer: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
                 question = self._question = Shown(judge, Editor(secret=secret), answer)
@@ -140,17 +140,17 @@ class Console:
 
     async def _read(self) -> None:
         """Take in what is there, and hand over the lines that it completes."""
-        text = self._keyboard.read()
+        text = self.keyboard.read()
         if self._keys is None:
             *lines, self._part = (self._part + text).split("\n")
-            if self._keyboard.over and self._part:
+            if self.keyboard.over and self._part:
                 lines.append(self._part)
             self._waiting.extend(line.removesuffix("\r") for line in lines)
         else:
             for character in text:
                 self._press(character)
             self.screen.refresh()
-        if self._keyboard.over:
+        if self.keyboard.over:
             self._waiting.append(None)
         while self._waiting and self._take is not None:
             await self._take(self._waiting.pop(0))

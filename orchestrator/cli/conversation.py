@@ -97,7 +97,7 @@ class Conversation:
             elif isinstance(event, Entry):
                 self._talk.entry(event)
             if self._screen.gone or self._root.gone:
-                self._ending.end(1)
+                self._ending.end(STOPPED if self._screen.gone and self._screen.interactive else 1)
             self._console.rest(resting=not self._busy)
             self._script.moved.set()
 
@@ -154,7 +154,8 @@ class Conversation:
         if not self._screen.interactive:
             self._script.failed |= self._lines.begun
             await self._script.finish()
-        self._ending.end(int(self._script.failed))
+        hung_up = self._screen.interactive and self._console.keyboard.over
+        self._ending.end(STOPPED if hung_up else int(self._script.failed))
 
     def _interrupt(self) -> None:
         """Ctrl-C: end the turn, or withdraw the question, or drop the line, or the second time end the chat."""
