@@ -17,19 +17,19 @@ from actors.text import clip, listed
 from orchestrator.agent import SessionStart
 from orchestrator.approver import Approver, new_key
 from orchestrator.cli.asking import tell_waiting, told_key
-from orchestrator.cli.console import Console
-from orchestrator.cli.conversation import Conversation
+from orchestrator.cli.dialogue.console import Console
+from orchestrator.cli.dialogue.conversation import Conversation
+from orchestrator.cli.dialogue.logged import logged_on
+from orchestrator.cli.dialogue.partner import Partner, find_partner
+from orchestrator.cli.dialogue.questions import ChatAsker
+from orchestrator.cli.dialogue.screen import Screen
+from orchestrator.cli.dialogue.talk import Talk
+from orchestrator.cli.dialogue.texts import MAX_LINE, lead
 from orchestrator.cli.fault import InputFault
 from orchestrator.cli.job import absolute_model
 from orchestrator.cli.line import one_line
-from orchestrator.cli.logged import logged_on
-from orchestrator.cli.partner import Partner, find_partner
 from orchestrator.cli.place import default_store, existing_folder, existing_store, new_folder, where
-from orchestrator.cli.questions import ChatAsker
-from orchestrator.cli.screen import Screen
 from orchestrator.cli.sessions import find_row
-from orchestrator.cli.talk import Talk
-from orchestrator.cli.texts import MAX_LINE, lead
 from orchestrator.journal.records import SessionOpened, TurnEnded, decode
 from orchestrator.journal.store import open_store
 from orchestrator.models.opening import close_model, open_model

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from orchestrator.cli.dialogue.partner import MARKDOWN
 from orchestrator.cli.job import POOL
 from orchestrator.cli.line import one_line
-from orchestrator.cli.partner import MARKDOWN
 from orchestrator.formats.agent_file import load_agent_file
 from orchestrator.products.audited import is_product_file, shipped_manifest, shipped_names
 from orchestrator.products.manifest import load_manifest

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.cli.dialogue.partner import find_partner
 from orchestrator.cli.fault import InputFault
-from orchestrator.cli.partner import find_partner
 from orchestrator.products.audited import shipped_manifest
 from orchestrator.products.manifest import load_manifest
 from tests.cli.shop import WORDS, ledger, open_gate, piped, stock

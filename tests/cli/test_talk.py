@@ -21,9 +21,9 @@ from actors.messages import (
     TurnOpened,
     TurnOrigin,
 )
-from orchestrator.cli.editor import Editor
-from orchestrator.cli.screen import Screen
-from orchestrator.cli.talk import Talk
+from orchestrator.cli.dialogue.editor import Editor
+from orchestrator.cli.dialogue.screen import Screen
+from orchestrator.cli.dialogue.talk import Talk
 from orchestrator.events import Delta, Progressed
 from orchestrator.journal.records import ActorRestarted, ActorSpawned, Entry, TurnAccepted, TurnEnded
 from tests.cli.terminal import Sheet

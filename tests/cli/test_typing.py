@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from orchestrator.approver import Answer, Question, Verdict
 from orchestrator.cli.answers import Again, answer_of
-from orchestrator.cli.editor import Editor, Pressed
+from orchestrator.cli.dialogue.editor import Editor, Pressed
+from orchestrator.cli.dialogue.lines import Lines
 from orchestrator.cli.line import lines_of, width
-from orchestrator.cli.lines import Lines
 
 LEFT, RIGHT, UP, DOWN, HOME, END, DELETE = "\x1b[D", "\x1b[C", "\x1b[A", "\x1b[B", "\x1b[H", "\x1b[F", "\x1b[3~"
 

@@ -8,8 +8,8 @@ from actors.loop import Phase, unanswered
 from actors.messages import Denial
 from actors.text import clip, listed
 from orchestrator.capability import Capability
+from orchestrator.cli.dialogue.texts import MAX_LINE
 from orchestrator.cli.line import exact
-from orchestrator.cli.texts import MAX_LINE
 from orchestrator.facts import NeedsApproval
 from orchestrator.focus import OPEN, Policy
 from orchestrator.workflows.section import nearest
@@ -17,8 +17,8 @@ from orchestrator.workflows.section import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from orchestrator.cli.screen import Screen
-    from orchestrator.cli.talk import Talk
+    from orchestrator.cli.dialogue.screen import Screen
+    from orchestrator.cli.dialogue.talk import Talk
     from orchestrator.facts import Verdict
     from orchestrator.journal.state import ActorState
     from orchestrator.member import Member

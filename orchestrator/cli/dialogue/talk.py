@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from actors.messages import CallFinished, ModelFailed, ModelReplied, Outcome, Steered, StopReason, TurnOrigin
 from actors.text import clip
+from orchestrator.cli.dialogue.texts import Texts, say
 from orchestrator.cli.line import exact, one_line
-from orchestrator.cli.texts import Texts, say
 from orchestrator.journal.consent import ApprovalAsked, ApprovalLapsed, StateMoved
 from orchestrator.journal.fold import apply
 from orchestrator.journal.records import ActorRestarted, Noted, TurnAccepted, TurnEnded, TurnParked
@@ -24,7 +24,7 @@ from orchestrator.journal.state import SessionState
 
 if TYPE_CHECKING:
     from actors.messages import ToolCall, ToolResult
-    from orchestrator.cli.screen import Screen
+    from orchestrator.cli.dialogue.screen import Screen
     from orchestrator.events import Delta, Progressed
     from orchestrator.journal.records import Entry, Record
 

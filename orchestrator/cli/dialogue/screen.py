@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from orchestrator.cli.line import lines_of, one_line, width
 
 if TYPE_CHECKING:
-    from orchestrator.cli.editor import Editor
+    from orchestrator.cli.dialogue.editor import Editor
 
 __all__ = ["Screen"]
 

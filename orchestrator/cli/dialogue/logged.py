@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.cli.screen import Screen
+    from orchestrator.cli.dialogue.screen import Screen
 
 __all__ = ["logged_on"]
 

@@ -10,7 +10,7 @@ from actors.messages import StopReason
 from orchestrator.turn import Turn
 
 if TYPE_CHECKING:
-    from orchestrator.cli.talk import Talk
+    from orchestrator.cli.dialogue.talk import Talk
     from orchestrator.focus import Policy
     from orchestrator.member import Member
     from orchestrator.session import Session

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from orchestrator.cli.answers import CHOICE, Again
-from orchestrator.cli.editor import Editor, Pressed
-from orchestrator.cli.keyboard import Keyboard
-from orchestrator.cli.keys import Keys
+from orchestrator.cli.dialogue.editor import Editor, Pressed
+from orchestrator.cli.dialogue.keyboard import Keyboard
+from orchestrator.cli.dialogue.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from orchestrator.cli.screen import Screen
+    from orchestrator.cli.dialogue.screen import Screen
 
 __all__ = ["Console"]
 

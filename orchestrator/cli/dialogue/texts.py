@@ -8,7 +8,7 @@ from actors.text import clean, clip
 from orchestrator.cli.line import lines_of, one_line
 
 if TYPE_CHECKING:
-    from orchestrator.cli.screen import Screen
+    from orchestrator.cli.dialogue.screen import Screen
 
 __all__ = ["MAX_LINE", "Texts", "lead", "say"]
 

@@ -10,7 +10,7 @@ from orchestrator.cli.answers import CHOICE, Again, answer_of, shown
 
 if TYPE_CHECKING:
     from orchestrator.approver import Question
-    from orchestrator.cli.console import Console
+    from orchestrator.cli.dialogue.console import Console
     from orchestrator.supervisor import Supervisor
 
 __all__ = ["ChatAsker"]

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 from actors.errors import ActorStopped, MailboxFull
 from actors.loop import Phase
 from orchestrator.approver import key_digest
-from orchestrator.cli.ending import Ending
-from orchestrator.cli.lines import Lines
-from orchestrator.cli.script import Script
-from orchestrator.cli.slash import Slash
+from orchestrator.cli.dialogue.ending import Ending
+from orchestrator.cli.dialogue.lines import Lines
+from orchestrator.cli.dialogue.script import Script
+from orchestrator.cli.dialogue.slash import Slash
 from orchestrator.events import Delta, Gap, Progressed
 from orchestrator.journal.records import Entry
 from orchestrator.turn import Stop, Turn
 
 if TYPE_CHECKING:
-    from orchestrator.cli.console import Console
-    from orchestrator.cli.talk import Talk
+    from orchestrator.cli.dialogue.console import Console
+    from orchestrator.cli.dialogue.talk import Talk
     from orchestrator.session import Session
     from orchestrator.supervisor import Supervisor
 
