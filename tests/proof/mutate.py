@@ -62,7 +62,12 @@ ROOMS = {
         ),
     ),
     "fold": Room(
-        ("orchestrator/journal/fold.py", "orchestrator/journal/worked.py", "orchestrator/journal/state.py"),
+        (
+            "orchestrator/journal/fold.py",
+            "orchestrator/journal/worked.py",
+            "orchestrator/journal/source.py",
+            "orchestrator/journal/state.py",
+        ),
         (
             "tests/proof/test_mutants_fold.py",
             "tests/journal/test_fold_equals_live.py",

@@ -48,6 +48,7 @@ from orchestrator.journal.records import (
     TurnEnded,
     TurnRejected,
 )
+from orchestrator.journal.source import Pin, SourceEnded, SourceRunning, SourceStarted, ToolsPinned
 from orchestrator.journal.state import SessionState
 from orchestrator.journal.work import (
     FindingRecorded,
@@ -384,3 +385,23 @@ def test_a_parent_is_not_stuck_while_something_below_it_goes_on() -> None:
     assert (state.actors[BOSS].stuck, state.actors[BOSS].crash_mark) == (False, 9)
     near = folded(*opened, ("bossy", ActorSpawned("x", "f", "", NARROW, 3)), ("bossy", TurnOpened("t9", "x")), resumed)
     assert (near.actors[BOSS].crash_mark, near.actors["bossy"].crash_mark) == (7, 9)
+
+
+def test_the_processes_of_sources_are_known_until_they_are_gone_and_pins_are_those_of_the_first_listing() -> None:
+    started: tuple[str, Record] = ("", SourceStarted("db", "m1"))
+    running = SourceRunning("m1", 77, "12")
+    assert folded(started).processes == {"m1": None}
+    assert folded(started, ("", running)).processes == {"m1": running}
+    assert folded(("", running), started).processes == {"m1": running}
+    assert folded(started, ("", running), ("", SourceEnded("m1", gone=False))).processes == {"m1": running}
+    assert folded(started, ("", SourceEnded("m1", gone=True))).processes == {}
+    assert folded(("", SourceEnded("m2", gone=True)), started).processes == {"m1": None}
+    first, later = (Pin("look", text, "{}") for text in ("Looks.", "Looks otherwise."))
+    pinned: tuple[str, Record] = ("", ToolsPinned("k", "db", (first,)))
+    state = folded(pinned, ("", ToolsPinned("k", "db", (later,))), ("", ToolsPinned("other", "db", (later,))))
+    assert state.pins == {"k": (first,), "other": (later,)}
+    assert first.version == Pin("look", "Looks.", "{}").version
+    others = [later, Pin("x", "Looks.", "{}"), Pin("look", "Looks.", "[]"), Pin("look", "Looks.", "{}", "{}")]
+    others.append(Pin("look", "Looks.", "{}", "", (("readOnlyHint", True),)))
+    assert len({first.version, *(pin.version for pin in others)}) == 6
+    assert len(first.version) == 12
