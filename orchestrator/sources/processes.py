@@ -25,12 +25,13 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["MARK", "birth", "end", "group_of", "led", "marked", "new_mark"]
+__all__ = ["MARK", "birth", "end", "end_group", "findable", "group_of", "led", "marked", "new_mark"]
 
 MARK = "ORCHESTRATOR_SOURCE"
 PROC = Path("/proc")
 BOOT = PROC / "sys/kernel/random/boot_id"
 GRACE_S = 1.0
+GROUP_EVERY_S = 0.02
 DEAD = frozenset("ZXx")
 
 
@@ -92,6 +93,31 @@ async def end(find: Callable[[], tuple[int, ...]], *, grace_s: float = GRACE_S) 
             return True
         await _signal(pids, number, grace_s)
     return not find()
+
+
+def findable() -> bool:
+    """Tell whether processes can be found here."""
+    return PROC.is_dir()
+
+
+async def end_group(leader: int, *, grace_s: float = GRACE_S) -> bool:
+    """End the process group of *leader*, a child of ours, where processes cannot be found; tell whether it is gone."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not _sent(leader, number):
+            return True
+        with anyio.move_on_after(grace_s):
+            while _sent(leader, 0):  # noqa: ASYNC110  # nobody tells of the end of what is no child of ours
+                await anyio.sleep(GROUP_EVERY_S)
+    return not _sent(leader, 0)
+
+
+def _sent(group: int, number: int) -> bool:
+    """Send a signal to a process group; tell whether there was anybody to send it to."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 async def _signal(pids: tuple[int, ...], number: signal.Signals, grace_s: float) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from orchestrator.sources.processes import MARK, end, group_of, marked
+from orchestrator.sources.processes import MARK, end, end_group, findable, group_of, marked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -61,12 +61,12 @@ async def stdio(
     incoming, read = anyio.create_memory_object_stream[Any](0)
     write, outgoing = anyio.create_memory_object_stream[Any](0)
     try:
-        running(process.pid)
         async with anyio.create_task_group() as group:
             group.start_soon(_read, process, incoming, diagnosis)
             group.start_soon(_write, process, outgoing, incoming)
             group.start_soon(_keep, process.stderr, diagnosis)
             try:
+                running(process.pid)
                 yield read, write
             finally:
                 with anyio.CancelScope(shield=True):
@@ -90,9 +90,8 @@ async def _leave(process: Process, mark: str) -> None:
         await process.stdin.aclose()
     with anyio.move_on_after(LEAVE_S):
         await process.wait()
-    if not await end(left):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, 9)
+    if not findable() or not await end(left):
+        await end_group(process.pid)
 
 
 async def _read(process: Process, incoming: Any, diagnosis: Diagnosis) -> None:

@@ -159,7 +159,8 @@ def main():
             return
         import signal
 
-        os.setsid()
+        if SCRIPT["fork"] != "group":
+            os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         ledger("child", os.getpid())
     if SCRIPT.get("exit"):

@@ -105,3 +105,9 @@ def marked_processes() -> list[int]:
         except OSError:
             continue
     return found
+
+
+def alive(ledger: list[str]) -> list[int]:
+    """The processes of a ledger that still run."""
+    pids = [int(line.split()[1]) for line in ledger if line.split()[0] in ("start", "child")]
+    return [pid for pid in pids if pid in marked_processes()]

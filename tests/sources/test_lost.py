@@ -14,11 +14,14 @@ from actors.sources import MCPSource
 from orchestrator import Agent, ResolutionFailed, RuntimeConfig
 from orchestrator.testing import ScriptedModel, call
 from tests.core.stage import names, staged
-from tests.sources.stage import LIMIT_S, Servers, finished, servers, told, user
+from tests.sources.stage import LIMIT_S, Servers, alive, finished, servers, told, user
 from tests.sources.web import Web, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from orchestrator import Session
+    from orchestrator.agent import SessionStart
 
 __all__ = ["servers"]
 
@@ -215,17 +218,29 @@ async def test_a_variable_that_is_not_set_is_named_before_anything_is_sent(monke
 async def test_sessions_with_sources_are_closed_in_any_order_from_any_task_and_twice(servers: Servers) -> None:
     sources = [servers.source(name, "ok") for name in ("a", "b", "c")]
     async with asyncio.timeout(LIMIT_S), AsyncExitStack() as stack:
-        starts = []
+        starts: list[SessionStart] = []
         for source in sources:
             runner = await stack.enter_async_context(staged(user(source), call(f"{source.name}__ok"), "done")[0])
             starts.append(runner.start())
-        sessions = await asyncio.gather(*(asyncio.create_task(start.__aenter__()) for start in starts))
+        opened: list[asyncio.Future[Session]] = [asyncio.get_running_loop().create_future() for _ in starts]
+
+        async def owned(start: SessionStart, told: asyncio.Future[Session]) -> None:
+            async with start as session:
+                told.set_result(session)
+                await asyncio.Event().wait()
+
+        opener = asyncio.create_task(owned(starts[1], opened[1]))
+        for number in (0, 2):
+            opened[number].set_result(await asyncio.create_task(starts[number].__aenter__()))
+        sessions = await asyncio.gather(*opened)
         await asyncio.create_task(sessions[0].close())
-        opener = asyncio.create_task(sessions[1].run("go"))
-        await asyncio.wait({opener})
         opener.cancel()
+        await asyncio.wait({opener})
+        assert alive(servers.lines("b")) == []
         assert (await asyncio.create_task(sessions[2].run("go"))).output == "done"
         for session in sessions:
             await asyncio.gather(session.close(), session.close())
         for start in starts:
             await start.close()
+    assert [alive(servers.lines(name)) for name in ("a", "b", "c")] == [[], [], []]
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -18,19 +18,13 @@ from orchestrator.sources.processes import MARK, end, group_of, marked, new_mark
 from orchestrator.sources.stdio import environment
 from orchestrator.testing import ScriptedModel, call
 from tests.core.stage import staged
-from tests.sources.stage import LIMIT_S, Servers, marked_processes, servers, user
+from tests.sources.stage import LIMIT_S, Servers, alive, servers, user
 
 __all__ = ["servers"]
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 100
 STUBBORN = "import signal,time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1,flush=True)\ntime.sleep(60)"
-
-
-def alive(ledger: list[str]) -> list[int]:
-    """The processes of a ledger that still run."""
-    pids = [int(line.split()[1]) for line in ledger if line.split()[0] in ("start", "child")]
-    return [pid for pid in pids if pid in marked_processes()]
 
 
 @pytest.mark.requirement("B42", "I11")
@@ -191,3 +185,21 @@ def test_a_server_gets_a_few_names_of_ours_what_is_declared_and_its_mark(monkeyp
     assert given["PATH"] == "/declared"
     assert given[MARK] == "m"
     assert "OPENAI_API_KEY" not in given
+
+
+@pytest.mark.parametrize("stay", [False, True])
+async def test_where_processes_cannot_be_found_the_group_of_a_live_server_is_ended(
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
+    stay: bool,  # noqa: FBT001
+) -> None:
+    source = servers.source("s", "ok", fork="group", stay=stay)
+    runner, _ = staged(user(source), call("s__ok"), "done")
+    async with asyncio.timeout(LIMIT_S), runner, runner.start() as session:
+        await session.run("go")
+        left = alive(servers.lines("s"))
+        with monkeypatch.context() as patch:
+            patch.setattr("orchestrator.sources.processes.PROC", servers.folder / "no-such-place")
+            await session.close()
+    assert len(left) == 2
+    assert alive(servers.lines("s")) == []

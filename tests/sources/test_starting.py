@@ -127,11 +127,12 @@ async def lived(runner: Agent) -> None:
 
 
 @pytest.mark.parametrize("after", range(1, 9))
+@pytest.mark.parametrize("stubborn", [{}, {"stay": True, "fork": True}])
 async def test_a_journal_that_takes_nothing_more_leaves_no_server_behind(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch, after: int
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, after: int, stubborn: dict[str, bool]
 ) -> None:
     store = MemoryStore()
-    definition = user(servers.source("s", "t"))
+    definition = user(servers.source("s", "t", **stubborn))
     runner = Agent(definition, RuntimeConfig(ScriptedModel(boss=[call("s__t"), "done"]), store=store))
     create, left = store.create, [after]
 
