@@ -198,7 +198,8 @@ async def _talk(
     opened = next((entry.record for entry in entries if isinstance(entry.record, SessionOpened)), None)
     key = "" if opened is not None else new_key()
     asker = ChatAsker(console, key, "" if opened is None else opened.approver)
-    asks = bool(opened.approver) if opened is not None else partner.asks
+    # At a terminal there is somebody to ask, whatever the tools: every agent has ask_person.
+    asks = bool(opened.approver) if opened is not None else partner.asks or (interactive and partner.person)
     approver = Approver(key or new_key(), asker if interactive else None) if asks else None
     definition = partner.definition
     about = Observability(

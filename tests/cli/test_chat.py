@@ -326,3 +326,18 @@ def test_a_stream_that_is_stopped_leaves_what_came_and_the_next_turn_streams_ane
         assert terminal.end() == 0
     assert terminal.sheet.lines.count("one two") == 1
     assert terminal.sheet.lines.count("one two three [2J") == 1
+
+
+def test_an_agent_whose_tools_ask_nobody_can_still_ask_the_person_at_the_terminal(shop: Path) -> None:
+    (shop / "alone.md").write_text(AGENT.replace("children: [worker.md]\n", ""))
+    with Terminal(shop, "chat", "alone.md") as terminal:
+        terminal.prompt()
+        terminal.type("/tools\n")
+        terminal.see("needs approval  ask_person")
+        terminal.type('call ask_person {"question": "Which one?"}\n')
+        terminal.see("boss asks to run ask_person")
+        terminal.type("y the second\n")
+        terminal.see("the second")
+        terminal.prompt()
+        terminal.type("\x04")
+        assert terminal.end() == 0

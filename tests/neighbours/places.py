@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from actors.grants import Access
 from actors.sources import MCPSource
 
-__all__ = ["PLACE", "SERVERS", "Neighbour", "source"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["PLACE", "SERVERS", "Neighbour", "filled", "site_of", "source"]
 
 PLACE = Path(__file__).parents[2] / ".cache" / "neighbours"
 
@@ -20,7 +27,7 @@ PLACE = Path(__file__).parents[2] / ".cache" / "neighbours"
 class Neighbour:
     """A server: its command, how many tools it lists, one call that it answers, and a part of the answer.
 
-    ``{folder}`` in the command and the arguments is a folder of the test's own.
+    ``{folder}`` in the command and the arguments is a folder of the test's own, ``{site}`` a web site of its files.
     """
 
     command: tuple[str, ...]
@@ -67,7 +74,13 @@ SERVERS = {
         "first commit",
         NEWEST,
     ),
-    "fetch": Neighbour(python("servers", "mcp-server-fetch"), 1, ("fetch", {"url": "http://127.0.0.1:9/"}), "", NEWEST),
+    "fetch": Neighbour(
+        python("servers", "mcp-server-fetch", "--allow-private-ips"),
+        1,
+        ("fetch", {"url": "{site}/a.txt"}),
+        "hello",
+        NEWEST,
+    ),
     "sqlite": Neighbour(
         python("older", "mcp-server-sqlite", "--db-path", "{folder}/x.db"), 6, ("list_tables", {}), "[]", OLDER
     ),
@@ -86,10 +99,30 @@ def source(name: str, folder: Path, **declared: Any) -> MCPSource:
     return MCPSource(name, command, **more)
 
 
-def filled(value: Any, folder: Path) -> Any:
-    """*value* with the folder filled in."""
+def filled(value: Any, folder: Path, site: str) -> Any:
+    """*value* with the folder and the address of the site filled in."""
     if isinstance(value, str):
-        return value.replace("{folder}", str(folder))
+        return value.replace("{folder}", str(folder)).replace("{site}", site)
     if isinstance(value, dict):
-        return {key: filled(each, folder) for key, each in value.items()}
+        return {key: filled(each, folder, site) for key, each in value.items()}
     return value
+
+
+@contextmanager
+def site_of(folder: Path) -> Iterator[str]:
+    """Serve the files of *folder* for the time of the block; the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and prints nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
+        """Print nothing."""
