@@ -88,8 +88,11 @@ def new_job(
     return _job(what, source, model or "", store or default_store(), source if in_place or fresh else None, report)
 
 
-def job_of(row: SessionRow, store: str) -> Job:
-    """Return the job that the session *row* was made by. Raises `InputFault` for a session of another kind."""
+def job_of(row: SessionRow, store: str, model: str = "") -> Job:
+    """Return the job that the session *row* was made by, this time with *model*, if one is named.
+
+    Raises `InputFault` for a session of another kind, `UnknownModel`.
+    """
     labels = dict(row.labels)
     if "chat" in labels:
         go_on = f"go on with: orchestrator chat --session {row.id}{where(store)}"
@@ -99,7 +102,8 @@ def job_of(row: SessionRow, store: str) -> Job:
     workspace = Path(labels["workspace"])
     if not workspace.is_dir():
         raise InputFault(f"session {row.id}", f"its workspace {workspace} is gone", "put it back, or run anew")
-    return _job(labels["what"], Path(labels["source"]), labels["model"], store, workspace, Path(labels["report"]))
+    source, report = Path(labels["source"]), Path(labels["report"])
+    return _job(labels["what"], source, model or labels["model"], store, workspace, report)
 
 
 def _job(what: str, source: Path, model: str, store: str, workspace: Path | None, report: Path | None) -> Job:

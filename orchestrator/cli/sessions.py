@@ -162,13 +162,15 @@ def events(session: str, *, after: int = 0, store: str | None = None) -> int:
 
 
 @app.command
-def resume(session: str, *, store: str | None = None, json: bool = False) -> int:
+def resume(session: str, *, model: str | None = None, store: str | None = None, json: bool = False) -> int:
     """Take a run up where it stopped: nothing that finished runs again.
 
     Parameters
     ----------
     session:
         The session's id.
+    model:
+        provider:model that answers this time, such as playbook:FILE.py; default: the one that the run was begun with.
     store:
         The store's URL; default: the file in the state folder.
     json:
@@ -177,7 +179,7 @@ def resume(session: str, *, store: str | None = None, json: bool = False) -> int
     """
     url = existing_store(store)
     row = _with_store(url, lambda opened: find_row(opened, session))
-    return play(job_of(row, url), session, as_json=json, stream=sys.stderr)
+    return play(job_of(row, url, model or ""), session, as_json=json, stream=sys.stderr)
 
 
 @app.command

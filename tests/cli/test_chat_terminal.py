@@ -347,6 +347,28 @@ def test_a_second_ctrl_c_at_a_stubborn_tool_presses_on_and_harms_nothing(shop: P
         assert again.end() == 0
 
 
+def test_a_line_typed_while_a_turn_is_being_stopped_is_a_turn_of_its_own_with_the_focus_of_now(shop: Path) -> None:
+    with at(shop) as terminal:
+        terminal.prompt()
+        terminal.type("call stubborn\n")
+        until_busy(terminal, "stubborn")
+        terminal.type(CTRL_C)
+        terminal.see("· stopping the turn")
+        until_busy(terminal, "stubborn", times=2)
+        terminal.type("/deny look\n")
+        terminal.type("call look\n")
+        terminal.see("· queued: behind what runs now")
+        terminal.type(CTRL_C)
+        terminal.see("· cancelled")
+        terminal.see("· look {} -> denied (denied_by_policy): look is not available to boss in this turn")
+        terminal.prompt()
+        terminal.type("/tree\n")
+        terminal.see("boss  run  idle  2 turns")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    assert "· steered" not in str(terminal.sheet)
+
+
 @pytest.mark.requirement("I11")
 def test_a_tool_that_never_yields_is_named_and_does_not_keep_the_command(shop: Path) -> None:
     with at(shop) as terminal:

@@ -84,6 +84,35 @@ def test_a_finished_run_is_told_again_by_resume(desk: Desk) -> None:
     assert json.loads(again.out) == first
 
 
+HALTS = """\
+import asyncio, os, signal
+
+async def a(request):
+    if request.history[-1].text == "First.":
+        return "done"
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.Event().wait()
+
+PLAYS = {"a": a}
+"""
+
+
+def test_resume_with_another_model_asks_that_one_for_what_is_left_and_the_record_keeps_the_first(desk: Desk) -> None:
+    desk.put("halts.py", HALTS)
+    desk.put("other.py", 'PLAYS = {"a": lambda request: "the other: " + request.history[-1].text}')
+    assert desk.run(model="playbook:halts.py").code == 130
+    (before,) = json.loads(desk.say("sessions", "list", "--json").out)
+    wrong = desk.say("sessions", "resume", before["id"], "--model", "nobody:x")
+    assert (wrong.code, "nobody" in wrong.err) == (2, True)
+    said = desk.say("sessions", "resume", before["id"], "--model", "playbook:other.py", "--json")
+    assert said.code == 0
+    outcomes = json.loads(Path(json.loads(said.out)["report"]["report.json"]).read_text())["outcomes"]
+    assert [(o["key"], o["output"]) for o in outcomes] == [("one", "done"), ("two", "the other: Then done")]
+    (after,) = json.loads(desk.say("sessions", "list", "--json").out)
+    assert after["labels"] == before["labels"]
+    assert ["model", f"playbook:{desk.folder / 'halts.py'}"] in after["labels"]
+
+
 def test_a_session_whose_workflow_has_changed_is_not_resumed(desk: Desk) -> None:
     session = json.loads(desk.run("--json").out)["session"]
     desk.put("tidy.yaml", (desk.folder / "tidy.yaml").read_text().replace("First", "Other"))

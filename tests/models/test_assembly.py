@@ -31,6 +31,7 @@ def counted(**counts: Any) -> dict[str, Any]:
     return chunk({}, usage=counts)
 
 
+# OpenAI's counts have no field for tokens written to a cache: they are among the prompt tokens, and counted there.
 @pytest.mark.requirement("B82")
 @pytest.mark.parametrize(
     "chunks, usage",

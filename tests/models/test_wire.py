@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import ssl
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,12 +16,12 @@ from orchestrator.models.fault import FaultKind, ModelFault
 from orchestrator.models.function import FunctionModel, call
 from orchestrator.models.retry import RETRY_NOTE, RetryPolicy
 from orchestrator.models.shown import REPLACED_NOTE
-from orchestrator.models.wire.client import WireLimits
+from orchestrator.models.wire.client import Incoming, WireLimits
 from tests.models import moves
 from tests.models.asking import KEY, Asking, Waits, request, tool
 from tests.models.certificate import self_signed
 from tests.models.moves import says, well
-from tests.models.provider import SSE, FakeProvider, chunk, event
+from tests.models.provider import SSE, FakeProvider, chunk, event, events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -258,7 +259,7 @@ async def test_a_server_that_says_all_and_then_nothing_is_not_waited_for_long() 
         await asyncio.Event().wait()
 
     with FakeProvider(script=[lingers]) as there:
-        async with Asking(there.base_url, limits=WireLimits(tail_s=0.05)) as it:
+        async with Asking(there.base_url, limits=WireLimits(tail_s=0.05)) as it, asyncio.timeout(2):
             assert (await it.ask()).text == "All of it."
 
 
@@ -315,6 +316,40 @@ async def test_one_connection_serves_many_requests_and_many_sessions_share_one_m
             replies = await asyncio.gather(*(it.ask() for _ in range(20)))
     assert {reply.text for reply in replies} == {TEXT}
     assert there.connections <= 20
+
+
+async def test_a_connection_whose_end_comes_after_the_end_mark_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    drained, drain = threading.Event(), Incoming.drain
+
+    async def draining(incoming: Incoming) -> None:
+        drained.set()
+        await drain(incoming)
+
+    async def ends_late(it: Exchange) -> None:
+        await it.head()
+        await it.send(b"".join(events(it.reply)))
+        await asyncio.to_thread(drained.wait, 5)
+        drained.clear()
+        await it.end()
+
+    monkeypatch.setattr(Incoming, "drain", draining)
+    monkeypatch.setattr("orchestrator.models.wire.client.DRAIN_S", 5)
+    with FakeProvider(script=[ends_late] * 3) as there:
+        async with Asking(there.base_url) as it:
+            assert [(await it.ask()).text for _ in range(3)] == [TEXT] * 3
+            assert there.connections == 1
+
+
+async def test_a_reply_is_asked_for_uncompressed_and_a_cookie_is_not_sent_back() -> None:
+    async def sets_a_cookie(it: Exchange) -> None:
+        await it.whole(200, b"".join(events(it.reply)), SSE, set_cookie="who=you; Path=/")
+
+    with FakeProvider(script=[sets_a_cookie] * 2) as there:
+        async with Asking(there.base_url.replace("127.0.0.1", "localhost")) as it:  # an address may set no cookie
+            for _ in range(2):
+                assert (await it.ask()).text == TEXT
+    assert [head["accept-encoding"] for head in there.headers] == ["identity"] * 2
+    assert not [head for head in there.headers if "cookie" in head]
 
 
 async def test_more_requests_than_connections_wait_and_are_all_answered() -> None:
