@@ -18,7 +18,10 @@ TOOLS = [
 
 
 class Web:
-    """The server. ``calls`` are the tools called, ``sessions`` those it knows; *acts* says what a tool does."""
+    """The server. ``calls`` are the tools called, ``sessions`` those it knows; *acts* says what a tool does.
+
+    What is asked by the HTTP method ``silent`` is never answered.
+    """
 
     def __init__(self, tools: list[dict[str, Any]] | None = None, **acts: str) -> None:
         self.tools = TOOLS if tools is None else tools
@@ -28,6 +31,7 @@ class Web:
         self.headers: list[dict[str, str]] = []
         self.status = 0
         self.delay_s = 0.0
+        self.silent = ""
         self.url = ""
         self.left = asyncio.Event()
         self._over = asyncio.Event()
@@ -65,6 +69,10 @@ class Web:
         headers = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in head[1:] if line)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.headers.append(headers)
+        if method == self.silent:
+            self.left.set()
+            await self._over.wait()
+            return False
         if self.status:
             return await answer(writer, self.status, b"")
         if method != "POST":
