@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.errors import OutcomeUnknown, ToolFault
 from actors.text import clip
-from orchestrator.sources.reply import status_of
+from orchestrator.sources.reply import is_forgotten, status_of
 
 if TYPE_CHECKING:
     from actors.sources import MCPSource
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Gone", "ended"]
 
 MAX_SAID = 800
-FORGOTTEN = 404
 
 
 class Gone(Exception):
@@ -51,9 +50,9 @@ def _said(error: Any, source: MCPSource, why: str) -> Exception:
     """Return what an error of the protocol comes to."""
     from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 
-    status = status_of(error) if source.url else None
-    if status == FORGOTTEN:
+    if source.url and is_forgotten(error):
         return Gone()
+    status = status_of(error) if source.url else None
     told = clip(error.message, MAX_SAID)
     if status is None and error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
         return OutcomeUnknown(_lost(source, why or error.message))

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["HTTP_FAILED", "MAX_REPLY_BYTES", "plain", "status_of"]
+__all__ = ["HTTP_FAILED", "MAX_REPLY_BYTES", "is_forgotten", "plain", "status_of"]
 
 HTTP_FAILED = -32077
 """The code of an error that stands for an HTTP answer; no server's own."""
@@ -45,7 +45,8 @@ async def plain(request: Any, response: Any) -> Any:
         return httpx2.Response(status, headers={"content-type": kind}, content=body)
     later = response.headers.get("retry-after", "")
     how = fault or f"HTTP {status} {response.reason_phrase}".rstrip() + (f", retry after {later}" if later else "")
-    error = {"code": HTTP_FAILED, "message": how, "data": {"status": httpx2.codes.OK if fault else status}}
+    data = {"status": httpx2.codes.OK if fault else status, "forgotten": forgotten}
+    error = {"code": HTTP_FAILED, "message": how, "data": data}
     told = msgspec.json.encode({"jsonrpc": "2.0", "id": asked.id, "error": error})
     return httpx2.Response(200, headers={"content-type": "application/json"}, content=told)
 
@@ -82,3 +83,8 @@ def status_of(error: Any) -> int | None:
     data = error.error.data
     status = data.get("status") if error.code == HTTP_FAILED and isinstance(data, dict) else None
     return status if isinstance(status, int) else None
+
+
+def is_forgotten(error: Any) -> bool:
+    """Tell whether the SDK's *error* says that the server does not know the session that the request was sent in."""
+    return status_of(error) is not None and error.error.data.get("forgotten") is True

@@ -15,7 +15,7 @@ from actors.sources import MCPSource
 from orchestrator.testing import call
 from tests.core.stage import staged
 from tests.sources.stage import LIMIT_S, entries, finished, told, user
-from tests.sources.web import Web, answer, served
+from tests.sources.web import Web, answer, result, served
 
 JSON = "application/json"
 
@@ -96,6 +96,37 @@ async def test_a_call_that_a_forgetful_server_refuses_is_sent_twice_at_most(web:
     assert web.calls == ["ok", "ok"]
     assert [kind for kind, _ in said] == ["server_lost", "server_back", "server_lost"]
     assert said[0][1] == "s: it had forgotten the session"
+
+
+class Loose(Odd):
+    """An odd server that knows no sessions."""
+
+    async def _post(self, writer: asyncio.StreamWriter, headers: dict[str, str], message: dict[str, Any]) -> bool:
+        if message.get("method") == "initialize":
+            told = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}}
+            return await result(writer, message["id"], {**told, "serverInfo": {"name": "loose", "version": "1"}})
+        assert "mcp-session-id" not in headers
+        self.sessions = {"any"}
+        return await super()._post(writer, {**headers, "mcp-session-id": "any"}, message)
+
+
+@pytest.mark.parametrize(
+    "web, text",
+    [
+        (Loose(404), "refused: HTTP 404"),
+        (Loose(404, lambda request: no(request, -32602, "no such thing"), JSON), "refused: no such thing (-32602)"),
+    ],
+)
+async def test_a_server_without_sessions_has_none_to_forget_and_its_refusal_stands(web: Odd, text: str) -> None:
+    async with asyncio.timeout(LIMIT_S), served(web):
+        source = MCPSource("s", url=web.url, access=Access.WRITE, call_s=5.0)
+        runner, _ = staged(user(source), call("s__ok"), "end")
+        async with runner, runner.start() as session:
+            await session.run("go")
+            seen, said = await finished(session), await told(session)
+    assert (seen["s__ok"].outcome, text in seen["s__ok"].text) == (Outcome.ERROR, True), seen["s__ok"].text
+    assert web.calls == ["ok"]
+    assert said == []
 
 
 async def test_two_hundred_calls_of_one_server_are_in_flight_at_once_and_end_each_by_itself() -> None:
