@@ -15,6 +15,7 @@ from actors.sources import MCPSource
 from orchestrator.events import Progressed
 from orchestrator.sources import sieve
 from orchestrator.sources.calling import Flight, Questions, call_tool
+from orchestrator.sources.connection import LEAVE_S
 from orchestrator.testing import call
 from tests.core.stage import staged
 from tests.sources.stage import LIMIT_S, Servers, finished, servers, user
@@ -185,7 +186,6 @@ async def test_a_server_that_does_not_hear_its_farewell_does_not_hold_up_the_clo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("orchestrator.sources.http.LEAVE_S", 0.05)
-    monkeypatch.setattr("orchestrator.sources.connection.LEAVE_S", FOREVER_S)
     web = Web()
     web.silent = "DELETE"
     async with asyncio.timeout(LIMIT_S), served(web):
@@ -194,6 +194,7 @@ async def test_a_server_that_does_not_hear_its_farewell_does_not_hold_up_the_clo
         async with runner, runner.start() as session:
             await session.run("go")
             seen = await finished(session)
-            await session.close()
+            async with asyncio.timeout(LEAVE_S / 2):
+                await session.close()
     assert seen["s__ok"].outcome is Outcome.OK
     assert web.left.is_set()
