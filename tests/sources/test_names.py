@@ -39,6 +39,7 @@ def test_a_tool_is_called_after_its_server_and_its_own_name_is_kept(server: str,
 
 def test_a_source_may_ask_for_bare_names_or_for_a_prefix_of_its_own() -> None:
     assert taken(MCPSource("github", ("x",), prefix=""), "search") == {"search": "search"}
+    assert taken(MCPSource("database", ("x",), prefix=""), "query__records") == {"query__records": "query__records"}
     assert taken(MCPSource("github", ("x",), prefix="gh."), "search") == {"search": "gh.search"}
 
 
