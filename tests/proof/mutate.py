@@ -65,7 +65,6 @@ ROOMS = {
         (
             "orchestrator/journal/fold.py",
             "orchestrator/journal/worked.py",
-            "orchestrator/journal/source.py",
             "orchestrator/journal/state.py",
         ),
         (
