@@ -91,6 +91,14 @@ def act(request, name, arguments, token):
     if what == "change":
         STATE["later"] = True
         send({"method": "notifications/tools/list_changed"})
+    if what == "retract":
+        send({"id": "retracted", "method": "elicitation/create", "params": SCRIPT["question"]})
+        while not os.path.exists(SCRIPT["gate"]):
+            time.sleep(0.01)
+        send({"method": "notifications/cancelled", "params": {"requestId": "retracted"}})
+        while os.path.exists(SCRIPT["gate"]):
+            time.sleep(0.01)
+        return text("never mind")
     if what == "ask":
         return text(json.dumps(ask(SCRIPT["question"]), sort_keys=True))
     if what == "big":

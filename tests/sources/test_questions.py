@@ -126,6 +126,24 @@ async def test_a_question_is_withdrawn_when_its_turn_is_stopped(servers: Servers
     assert KEY not in repr(await it.entries())
 
 
+async def test_a_question_that_its_server_takes_back_is_withdrawn_and_the_call_goes_on(servers: Servers) -> None:
+    person, gate = Person(never), servers.folder / "gate"
+    source = servers.source("s", "greet", acts={"greet": "retract"}, question=QUESTION, gate=str(gate))
+    model = ScriptedModel(boss=[call("s__greet"), "done"])
+    async with asyncio.timeout(LIMIT_S), office(user(source), model, approver=at_the_desk(person)) as it:
+        turn = asyncio.ensure_future(it.session.run("go"))
+        await person.came.wait()
+        gate.touch()
+        while not person.withdrawn:
+            await asyncio.sleep(0.01)
+        assert not turn.done()
+        gate.unlink()
+        assert (await turn).output == "done"
+        (seen,) = await answered(it, "boss", "s__greet")
+        assert it.supervisor.approvals.pending() == ()
+    assert seen.text == "never mind"
+
+
 TWO = {
     "type": "object",
     "properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "string", "enum": ["x", "y"], "default": "x"}},
