@@ -15,6 +15,7 @@ import msgspec
 from actors.errors import ToolFault
 from actors.text import clip
 from orchestrator.sources.content import as_answer, as_json
+from orchestrator.sources.ending import MAX_SAID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Answered", "Flight", "Questions", "call_tool"]
 
 MAX_ROUNDS = 10
-MAX_SAID = 800
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 0.25
 

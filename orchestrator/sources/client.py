@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     Pairs = tuple[tuple[str, str], ...]
 
-__all__ = ["Client"]
+__all__ = ["WORKSPACE", "Client"]
 
+WORKSPACE = "${WORKSPACE}"
+"""Where, in a server's command, environment and folder, the session's workspace is filled in."""
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 VERSION = "0.1"
 MAX_SPANS = 60
@@ -68,7 +70,7 @@ class Client:
         import mcp
 
         source = self._source
-        if any("${WORKSPACE}" in word for word in (*source.command, source.cwd)):
+        if any(WORKSPACE in word for word in (*source.command, source.cwd)):
             raise ToolFault("it works on the session's workspace, and the session has none")
         env, headers = filled(source.env), filled(source.headers)
         for name, value in headers.items():

@@ -12,7 +12,7 @@ from orchestrator.sources.reply import is_forgotten, status_of
 if TYPE_CHECKING:
     from actors.sources import MCPSource
 
-__all__ = ["Gone", "ended"]
+__all__ = ["MAX_SAID", "Gone", "ended"]
 
 MAX_SAID = 800
 

@@ -39,22 +39,12 @@ async def sieved(
         yield Incoming(read, asked, ended), Outgoing(write, asked)
 
 
-class Outgoing:
-    """The stream to the server; it remembers what was asked for, where the answer is to be looked at."""
+class Between:
+    """One stream of the transport, closed as the stream itself is."""
 
     def __init__(self, inner: Any, asked: dict[Any, str]) -> None:
         self._inner = inner
         self._asked = asked
-
-    async def send(self, item: Any) -> None:
-        """Send one message."""
-        message = item.message
-        method, request = getattr(message, "method", ""), getattr(message, "id", None)
-        if method in SIFTERS and request is not None:
-            self._asked[request] = method
-        elif method == "notifications/cancelled":
-            self._asked.pop((message.params or {}).get("requestId"), None)
-        await self._inner.send(item)
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -67,12 +57,25 @@ class Outgoing:
         await self.aclose()
 
 
-class Incoming:
+class Outgoing(Between):
+    """The stream to the server; it remembers what was asked for, where the answer is to be looked at."""
+
+    async def send(self, item: Any) -> None:
+        """Send one message."""
+        message = item.message
+        method, request = getattr(message, "method", ""), getattr(message, "id", None)
+        if method in SIFTERS and request is not None:
+            self._asked[request] = method
+        elif method == "notifications/cancelled":
+            self._asked.pop((message.params or {}).get("requestId"), None)
+        await self._inner.send(item)
+
+
+class Incoming(Between):
     """The stream from the server."""
 
     def __init__(self, inner: Any, asked: dict[Any, str], ended: Callable[[], None]) -> None:
-        self._inner = inner
-        self._asked = asked
+        super().__init__(inner, asked)
         self._ended = ended
 
     @property
@@ -107,16 +110,6 @@ class Incoming:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 def sifted(result: dict[str, Any]) -> dict[str, Any]:

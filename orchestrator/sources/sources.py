@@ -24,6 +24,7 @@ from orchestrator.events import Progressed
 from orchestrator.journal.fault import StoreError
 from orchestrator.journal.records import Noted
 from orchestrator.journal.source import SourceEnded, SourceRunning, SourceStarted, ToolsPinned
+from orchestrator.sources.client import WORKSPACE
 from orchestrator.sources.connection import Connection, Standing
 from orchestrator.sources.processes import birth, end, led, marked
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sources", "sources_of"]
 
-WORKSPACE = "${WORKSPACE}"
 MAX_TEXT = 4000
 MAX_TOLD = 50
 """Notes of one kind about one source before they become rare."""
