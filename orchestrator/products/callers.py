@@ -10,20 +10,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from actors.grants import AUTHORITY, Access, Grants
+from actors.grants import Access, Grants
 from actors.roles import ROLES
 from actors.roles.role import cap
 from orchestrator.catalog.subject import Caller, Situation
 from orchestrator.runtime import OWNER
 from orchestrator.workflows.document import Mapping
 from orchestrator.workflows.draft import check_name
+from orchestrator.workflows.rights import read_authorities, read_one_of
 from orchestrator.workflows.section import Section, nearest, word_of
 
 if TYPE_CHECKING:
     from actors.definition import AgentDefinition
     from orchestrator.workflows.document import Node, Scalar
 
-__all__ = ["ALWAYS_PRESENT", "default_callers", "read_access", "read_authorities", "read_callers", "read_fields"]
+__all__ = ["ALWAYS_PRESENT", "default_callers", "read_callers", "read_fields"]
 
 CALLER_KEYS = ("agent", "authorities", "access", "context", "approver", "typed", "situations")
 SITUATION_KEYS = ("authorities", "access", "context")
@@ -63,8 +64,8 @@ def _caller(
     agent = section.scalar("agent", required=True)
     if agent is not None and agent.text not in named:
         faults.add(agent.mark, f"there is no agent {agent.text!r}", nearest(agent.text, named))
-    authorities, context = read_authorities(section), read_fields(section, "context")
-    access = read_access(section) or Access.EXTERNAL
+    authorities, context = read_authorities(section, held=True), read_fields(section, "context")
+    access = read_one_of(section, "access", Access) or Access.EXTERNAL
     approver, typed = section.flag("approver"), section.flag("typed")
     situations = _situations(section)
     definition = agents.get(agent.text) if agent is not None else None
@@ -98,21 +99,9 @@ def _situations(section: Section) -> tuple[Situation, ...]:
         inner.only(*SITUATION_KEYS)
         if not node.pairs:
             section.faults.add(node.mark, f"{inner.what} adds nothing", "Name 'authorities' or 'context'.")
-        grants = Grants(read_authorities(inner), read_access(inner) or Access.READ)
+        grants = Grants(read_authorities(inner, held=True), read_one_of(inner, "access", Access) or Access.READ)
         found.append(Situation(name.text, grants, read_fields(inner, "context")))
     return tuple(found)
-
-
-def read_authorities(section: Section, *, held: bool = True) -> frozenset[str]:
-    """Return the authorities at ``authorities``; only one that is *held* may end in ``.*``."""
-    names = []
-    for word in section.words("authorities"):
-        if AUTHORITY.fullmatch(word.text) and (held or not word.text.endswith(".*")):
-            names.append(word.text)
-        else:
-            remedy = "Write it like workspace.write, in lower case."
-            section.faults.add(word.mark, f"{word.text[:60]!r} is not an authority", remedy)
-    return frozenset(names)
 
 
 def read_fields(section: Section, key: str) -> frozenset[str]:
@@ -123,14 +112,3 @@ def read_fields(section: Section, key: str) -> frozenset[str]:
             remedy = "Write it like owner_id: lower case, digits and _"
             section.faults.add(word.mark, f"{word.text[:60]!r} is not a context field", remedy)
     return frozenset(word.text for word in words)
-
-
-def read_access(section: Section) -> Access | None:
-    """Return the access at ``access``, or None when there is none that can be read."""
-    word = section.scalar("access")
-    if word is None:
-        return None
-    if word.text not in set(Access):
-        section.faults.add(word.mark, f"there is no access {word.text!r}", nearest(word.text, map(str, Access)))
-        return None
-    return Access(word.text)

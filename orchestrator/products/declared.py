@@ -23,10 +23,11 @@ from actors.errors import DefinitionError, ToolFault
 from actors.grants import Access
 from actors.tools import Approval, Tool, tool
 from orchestrator.catalog.subject import Annotations, Declared
-from orchestrator.products.callers import read_access, read_authorities, read_fields
+from orchestrator.products.callers import read_fields
 from orchestrator.products.package import Package, Unreachable, attribute_at
 from orchestrator.workflows.document import Mapping
 from orchestrator.workflows.draft import check_name
+from orchestrator.workflows.rights import read_authorities, read_one_of
 from orchestrator.workflows.schema import canonical, read_schema
 from orchestrator.workflows.section import Section, nearest, word_of
 
@@ -175,19 +176,16 @@ class Reading:
         schema = section.mapping("input_schema")
         if schema is not None:
             given["input_schema"] = canonical(read_schema(schema, self.faults))
-        approval = section.scalar("approval")
-        if approval is not None and approval.text in set(Approval):
-            given["approval"] = Approval(approval.text)
-        elif approval is not None:
-            remedy = nearest(approval.text, map(str, Approval))
-            self.faults.add(approval.mark, f"there is no approval {approval.text!r}", remedy)
+        approval = read_one_of(section, "approval", Approval)
+        if approval is not None:
+            given["approval"] = approval
         return given
 
     def access(self) -> Access | None:
         """Return what ``access`` or ``effect`` says; both at once are a fault."""
         effect = self.section.scalar("effect")
         if effect is None:
-            return read_access(self.section)
+            return read_one_of(self.section, "access", Access)
         if self.section.node.get("access") is not None:
             self.faults.add(effect.mark, f"{self.section.what} has 'access' and 'effect'", "Keep one of them.")
         if effect.text not in EFFECTS:

@@ -11,23 +11,21 @@ What is possible for a role is for the definition to say; here only what no serv
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from actors.grants import AUTHORITY, Access
+from actors.grants import Access
 from actors.reshape import Reshape
 from actors.sources import MCPSource, ToolRule
 from actors.tools import Approval
 from orchestrator.workflows.document import Mapping, Scalar, Sequence
+from orchestrator.workflows.rights import read_authorities, read_one_of
 from orchestrator.workflows.schema import canonical, value_of
-from orchestrator.workflows.section import Section, nearest, word_of
+from orchestrator.workflows.section import Section, word_of
 
 if TYPE_CHECKING:
-    import enum
     from collections.abc import Iterator
 
     from orchestrator.workflows.document import Node
-
-    Kind = TypeVar("Kind", bound=enum.StrEnum)
 
 __all__ = ["SERVER_KEYS", "read_servers"]
 
@@ -132,24 +130,9 @@ def _rule(name: str, node: Node, outer: Section) -> ToolRule:
 
 def rights(section: Section) -> tuple[Access | None, Approval | None, frozenset[str] | None]:
     """Return what a server or a tool says of its rights; ``None`` for each that it does not speak of."""
-    access, approval = _one_of(section, "access", Access), _one_of(section, "approval", Approval)
-    words = section.words("authorities")
-    for word in words:
-        if not AUTHORITY.fullmatch(word.text) or word.text.endswith("*"):
-            what = f"{word.text[:60]!r} is not an authority"
-            section.faults.add(word.mark, what, "Write it like workspace.write, in lower case.")
-    given = section.node.get("authorities") is not None
-    return access, approval, frozenset(word.text for word in words) if given else None
-
-
-def _one_of(section: Section, key: str, kind: type[Kind]) -> Kind | None:
-    word = section.scalar(key)
-    if word is None:
-        return None
-    if word.text not in set(kind):
-        section.faults.add(word.mark, f"there is no {key} {word.text!r}", nearest(word.text, map(str, kind)))
-        return None
-    return kind(word.text)
+    access, approval = read_one_of(section, "access", Access), read_one_of(section, "approval", Approval)
+    authorities = read_authorities(section, held=False)
+    return access, approval, authorities if section.node.get("authorities") is not None else None
 
 
 def _pairs(section: Section, key: str) -> tuple[tuple[str, str], ...]:
